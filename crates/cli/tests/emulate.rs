@@ -127,6 +127,22 @@ fn the_host_is_as_before_after_an_interrupt_and_after_a_crash() {
     }
 }
 
+/// Also the segments of the kernel, in both directions: 960 bytes with the timestamps.
+#[test]
+fn packets_are_as_long_as_those_of_the_scenario_and_what_has_no_effect_is_named() {
+    let Some(_alone) = ready(&["python3"]) else { return };
+    let script = "cat /sys/class/net/bentpipe/mtu /proc/sys/net/ipv6/conf/bentpipe/mtu 2>&1; ip -6 addr show dev bentpipe";
+    let output = emulate(&["geo-dumbbell"], script);
+    assert!(stdout(&output).starts_with("1000\n"), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("IPv4 only"), "{said}");
+    assert!(
+        said.contains("programs use the TCP of this machine: tcp.recovery, tcp.receive-window"),
+        "{said}"
+    );
+    assert!(!said.contains("tcp.mss") && !said.contains("tcp.header"), "{said}");
+}
+
 /// The way back leads over a link of its own.
 #[test]
 fn delays_that_a_shorthand_leaves_are_told() {
@@ -153,6 +169,31 @@ fn servers_do_not_outlive_a_crash() {
     wait_until(|| alive() >= 3, "the server runs");
     emulation.end_by("KILL");
     wait_until(|| alive() == 0, "nothing of it is left");
+}
+
+/// Programs that the command started, also one in a session of its own whose parent has ended.
+#[test]
+fn nothing_that_the_command_started_outlives_the_emulation() {
+    let Some(_alone) = ready(&[]) else { return };
+    let marker = tempfile::NamedTempFile::new().unwrap();
+    let path = marker.path().to_str().unwrap();
+    let alive = || {
+        let output = Command::new("ps").args(["-A", "-o", "args="]).output().unwrap();
+        let started = format!("tail -f {path}");
+        String::from_utf8_lossy(&output.stdout).lines().filter(|line| **line == started).count()
+    };
+    let script =
+        format!("tail -f {path} & (setsid tail -f {path} &) ; (trap '' TERM; exec tail -f {path}) &");
+    for signal in ["INT", "TERM", "HUP", "KILL"] {
+        let endless = format!("{script} wait; true");
+        let mut command = bentpipe(&["emulate", "geo-single", "--", "sh", "-c", &endless]);
+        let mut emulation = Emulation(command.stderr(Stdio::null()).spawn().unwrap());
+        wait_until(|| alive() == 3, "the programs run");
+        emulation.end_by(signal);
+        wait_until(|| alive() == 0, &format!("nothing is left after {signal}"));
+    }
+    emulate(&["geo-single"], &script);
+    assert_eq!(alive(), 0, "nor after the end of the command");
 }
 
 /// An emulation that does nothing for a minute.

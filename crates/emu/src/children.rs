@@ -13,17 +13,13 @@ use std::time::{Duration, Instant};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::prctl;
-use nix::sys::signal::{SigSet, Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::{SigSet, Signal};
 
-use crate::cleanup::CleanupProcess;
 use crate::error::Error;
 use crate::namespace::Namespace;
 
 /// How long a server may take until it listens (chosen).
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a server may take to end (chosen).
-const GRACE: Duration = Duration::from_secs(2);
 
 /// Starts `command` in `namespace`; it gets `signal` if this process dies. `resolver` is a file that the command sees as `/etc/resolv.conf`.
 pub(crate) fn spawn(
@@ -73,36 +69,32 @@ pub(crate) fn exit_code(status: ExitStatus) -> u8 {
 /// Where servers run, and what they find there.
 pub(crate) struct ServerPlace<'a> {
     pub namespace: &'a Namespace,
-    /// Ends the servers if this process cannot.
-    pub cleanup: &'a mut CleanupProcess,
     /// Environment variables.
     pub environment: &'a [(&'static str, String)],
     /// The devices of the namespace before any server has started.
     pub devices: [&'a str; 2],
 }
 
-/// Servers in the namespace beyond the path. They are ended when this is dropped.
+/// Servers in the namespace beyond the path.
 #[derive(Debug, Default)]
 pub(crate) struct Servers(Vec<Child>);
 
 impl Servers {
     /// Starts each of the shell commands, and waits until it listens.
-    pub fn start(commands: &[OsString], place: ServerPlace) -> Result<Self, Error> {
-        let ServerPlace { namespace, cleanup, environment, devices } = place;
+    pub fn start(commands: &[OsString], place: ServerPlace) -> Result<(), Error> {
+        let ServerPlace { namespace, environment, devices } = place;
         let mut servers = Self::default();
         for command in commands {
             let mut shell = Command::new("sh");
+            // In a group of its own, Ctrl-C at the terminal does not end it before the command.
             shell.arg("-c").arg(command).envs(environment.iter().cloned()).process_group(0);
             // Standard output belongs to the command.
             let output = io::stderr().as_fd().try_clone_to_owned().map_err(Error::at("standard error"))?;
             shell.stdout(output);
-            let child = spawn(shell, namespace, Signal::SIGKILL, None)?;
-            let registered = cleanup.register_server(child.id());
-            servers.0.push(child);
-            registered.map_err(Error::at("the process that ends servers"))?;
+            servers.0.push(spawn(shell, namespace, Signal::SIGKILL, None)?);
             servers.wait_for_last(command, namespace, devices)?;
         }
-        Ok(servers)
+        Ok(())
     }
 
     /// Waits until one more socket listens than before, or one more TCP stack in user space has a device, but no longer than [`PATIENCE`].
@@ -130,24 +122,6 @@ impl Servers {
         }
         eprintln!("bentpipe: '{name}' does not listen yet; going on");
         Ok(())
-    }
-}
-
-impl Drop for Servers {
-    fn drop(&mut self) {
-        let signal = |child: &Child, signal| {
-            // Each leads a process group. If the group is gone, no signal is needed.
-            let _ = kill(Pid::from_raw(-(child.id() as i32)), signal);
-        };
-        self.0.iter().for_each(|child| signal(child, Signal::SIGTERM));
-        let begin = Instant::now();
-        for child in &mut self.0 {
-            while begin.elapsed() < GRACE && matches!(child.try_wait(), Ok(None)) {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            signal(child, Signal::SIGKILL);
-            let _ = child.wait();
-        }
     }
 }
 

@@ -1,15 +1,15 @@
-//! A process that restores the settings of the host and ends the servers of an emulation, however the emulation ends.
+//! A process that ends the programs of an emulation and restores the settings of the host, however the emulation ends.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
-use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, Pid, fork, setsid};
 
 use crate::error::Error;
 use crate::host::{self, Addresses};
+use crate::processes::NetworkId;
 
 /// Handle to the cleanup process, which does its work when this handle is gone, even after a crash.
 #[derive(Debug)]
@@ -52,16 +52,15 @@ impl CleanupProcess {
         }
     }
 
-    /// Registers the process group of a server, which is ended if the emulation ends without doing so.
-    pub fn register_server(&mut self, leader: u32) -> io::Result<()> {
-        writeln!(self.socket, "{SERVER} {leader}")
+    /// Registers a network whose processes end with the emulation.
+    pub fn register(&mut self, network: NetworkId) -> io::Result<()> {
+        writeln!(self.socket, "{NETWORK} {}", network.0)
     }
 }
 
 impl Drop for CleanupProcess {
     fn drop(&mut self) {
         // These fail if the process has ended already.
-        let _ = writeln!(self.socket, "{ENDED} 0");
         let _ = self.socket.shutdown(Shutdown::Both);
         let _ = waitpid(self.process, None);
     }
@@ -69,14 +68,12 @@ impl Drop for CleanupProcess {
 
 /// Request to let the emulation reach the network of the host, with the number of the emulation.
 const OPEN: &str = "open";
-/// Request to register a server, with the number of its process group.
-const SERVER: &str = "server";
-/// Note that all servers have been ended, with any number.
-const ENDED: &str = "ended";
+/// Request to register a network, with the number of its [`NetworkId`].
+const NETWORK: &str = "network";
 
 /// Serves requests until the emulation has ended, and then cleans up.
 fn serve(socket: UnixStream) -> io::Result<()> {
-    let (mut opened, mut servers) = (None, Vec::new());
+    let (mut opened, mut networks) = (None, Vec::new());
     for request in BufReader::new(socket.try_clone()?).lines() {
         // An incomplete line means that the emulation has ended.
         let Ok(request) = request else { break };
@@ -96,14 +93,11 @@ fn serve(socket: UnixStream) -> io::Result<()> {
                     break;
                 }
             }
-            Some((SERVER, leader)) => servers.extend(leader.parse::<i32>()),
-            _ => servers.clear(),
+            Some((NETWORK, number)) => networks.extend(number.parse().map(NetworkId)),
+            _ => break,
         }
     }
-    for leader in servers {
-        // If the group is gone, no signal is needed.
-        let _ = kill(Pid::from_raw(-leader), Signal::SIGKILL);
-    }
+    networks.into_iter().for_each(NetworkId::end_processes);
     if let Some(addresses) = opened {
         host::close(&addresses);
     }

@@ -8,9 +8,7 @@ use tun_rs::{DeviceBuilder, SyncDevice, VIRTIO_NET_HDR_LEN};
 
 use crate::coalescer::Coalescer;
 use crate::frame::Frame;
-
-/// Largest packet on the emulated path, as on Ethernet.
-pub(crate) const MTU: u16 = 1500;
+use crate::path::LARGEST_PACKET;
 
 /// Packets that the kernel queues for us (chosen: more than a tenth of a second of 1 Gbit/s).
 pub(crate) const KERNEL_QUEUE: u32 = 10_000;
@@ -33,11 +31,11 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Makes the device `name` in the network namespace of the calling thread.
-    pub fn new(name: &str) -> io::Result<Self> {
+    /// Makes the device `name` for packets of up to `mtu` bytes in the network namespace of the calling thread.
+    pub fn new(name: &str, mtu: u16) -> io::Result<Self> {
         let tun = DeviceBuilder::new()
             .name(name)
-            .mtu(MTU)
+            .mtu(mtu)
             .with(|builder| {
                 builder.offload(true);
             })
@@ -68,7 +66,7 @@ impl Device {
     /// [`io::ErrorKind::WouldBlock`] if no packet is there; any other if what was there is no packet.
     pub fn read(&mut self, pool: &mut Vec<Vec<u8>>, mut take: impl FnMut(Frame)) -> io::Result<usize> {
         for buffer in self.buffers.iter_mut().filter(|buffer| buffer.is_empty()) {
-            *buffer = pool.pop().unwrap_or_else(|| Frame::buffer(MTU));
+            *buffer = pool.pop().unwrap_or_else(|| Frame::buffer(LARGEST_PACKET));
         }
         let (raw, buffers, sizes) = (&mut self.raw, &mut self.buffers, &mut self.sizes);
         let count = self.tun.recv_multiple(raw, buffers, sizes, 0)?;

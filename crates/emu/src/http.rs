@@ -148,7 +148,7 @@ impl Handler {
             )));
         }
         if !path.has_links_of(&self.path) {
-            return Err(refuse(409, "the links of the path cannot be exchanged while they are in use"));
+            return Err(refuse(409, "the links of the path and its MTU cannot change while they are in use"));
         }
         if !self.shared.change(path.clone()) {
             return Err(refuse(503, "the emulation does not answer"));

@@ -3,7 +3,7 @@
 //! [`run`] puts a command into a network namespace whose only way out is a [`Path`]: the same links that the simulator runs,
 //! here given real packets. Reading order: `path` (which links), `frame` and `chain` (packets on them, still without a
 //! clock), `driver` (the loop, with `device`, `coalescer`, `clock` and `poller`), `meter` (how exact it is), `session` (the command and its
-//! surroundings, with `namespace`, `host`, `cleanup` and `children`). Beside them, `record` measures real paths and makes scenarios of them.
+//! surroundings, with `namespace`, `host`, `cleanup`, `children` and `processes`). Beside them, `record` measures real paths and makes scenarios of them.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("the emulator is made of network namespaces and TUN devices of Linux");
@@ -25,6 +25,7 @@ mod names;
 mod namespace;
 mod path;
 mod poller;
+mod processes;
 pub mod record;
 mod session;
 mod shared;
@@ -32,6 +33,6 @@ mod shared;
 pub use error::Error;
 pub use http::Remote;
 pub use meter::{Fidelity, TOLERANCE, Verdict};
-pub use path::{At, Channel, Hop, Override, Path, PathError};
+pub use path::{At, Channel, Hop, LARGEST_PACKET, LEAST_MTU_OF_IPV6, Override, Path, PathError};
 pub use session::{EmulationConfig, Outcome, run};
 pub use shared::{LinkState, Snapshot};

@@ -3,12 +3,15 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::thread;
 
 use caps::errors::CapsError;
 use caps::{CapSet, Capability};
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::{getegid, geteuid};
+
+use crate::processes::NetworkId;
 
 /// A network namespace. It disappears with the last process in it and the last handle to it.
 #[derive(Debug)]
@@ -46,6 +49,11 @@ impl Namespace {
     /// Moves the calling thread into this namespace. Allocates nothing, so that it may be called between fork and exec.
     pub fn enter(&self) -> io::Result<()> {
         Ok(setns(self.handle.as_fd(), CloneFlags::CLONE_NEWNET)?)
+    }
+
+    /// The identity by which its processes are found.
+    pub fn id(&self) -> io::Result<NetworkId> {
+        Ok(NetworkId(self.handle.metadata()?.ino()))
     }
 
     /// Another handle to the same.

@@ -8,6 +8,13 @@ use bentpipe_scenario::{
     initial, shared_channel, sky_as_links,
 };
 
+/// Largest packet on an emulated path, in bytes: that of Ethernet.
+pub const LARGEST_PACKET: u16 = 1500;
+/// Least MTU with which Linux runs IPv4, in bytes.
+const LEAST_MTU: u16 = 68;
+/// Least MTU of a link that carries IPv6, in bytes (RFC 8200, section 5).
+pub const LEAST_MTU_OF_IPV6: u16 = 1280;
+
 /// The place of the command in the scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum At {
@@ -95,6 +102,8 @@ pub struct Path {
     pub up: Vec<Hop>,
     /// From the host beyond to the command.
     pub down: Vec<Hop>,
+    /// Largest IP packet, in bytes: a full segment of the flow group under comparison with its headers, but at most [`LARGEST_PACKET`].
+    pub mtu: u16,
     /// Seed of all random streams.
     pub seed: u64,
     /// Parts of the scenario that are not emulated: middleboxes on the path, other flows, changes of the route.
@@ -149,7 +158,9 @@ impl Path {
         if scenario.routing == Routing::AvoidOutages && scenario.constellations.is_empty() {
             left_out.push("ways around outages (routing)".to_owned());
         }
-        Ok(Self { up, down, seed: scenario.seed, left_out })
+        let packet = group.sender.mss + group.headers_on_wire();
+        let mtu = u16::try_from(packet).unwrap_or(LARGEST_PACKET).clamp(LEAST_MTU, LARGEST_PACKET);
+        Ok(Self { up, down, mtu, seed: scenario.seed, left_out })
     }
 
     /// The part of the scenario that an [`Override`] changes: the link group `satellite`, the only group there is, the constellation, or else
@@ -186,7 +197,7 @@ impl Path {
             |(ours, theirs): (&Hop, &Hop)| ours.stream() == theirs.stream() && ours.channel == theirs.channel;
         let same =
             |ours: &[Hop], theirs: &[Hop]| ours.len() == theirs.len() && ours.iter().zip(theirs).all(alike);
-        same(&self.up, &other.up) && same(&self.down, &other.down)
+        self.mtu == other.mtu && same(&self.up, &other.up) && same(&self.down, &other.down)
     }
 
     /// Names of the groups of its links, each once, in the order of `up`.
@@ -332,6 +343,21 @@ mod tests {
         draft.set("link.spot.reverse.medium=aloha").unwrap();
         let other = Path::of(&draft.scenario().unwrap(), At::Receiver).unwrap();
         assert!(!path.has_links_of(&other) && path.has_links_of(&path));
+    }
+
+    #[test]
+    fn the_mtu_is_a_full_packet_of_the_flows() {
+        let mut draft = bentpipe_scenario::Draft::load("geo-single").unwrap();
+        let mtu = |draft: &bentpipe_scenario::Draft| {
+            Path::of(&draft.scenario().unwrap(), At::Receiver).unwrap().mtu
+        };
+        assert_eq!(mtu(&draft), 1500);
+        draft.set("tcp.mss=948 bytes").unwrap();
+        assert_eq!(mtu(&draft), 1000);
+        draft.set("flow.bulk.tcp.header=40 bytes").unwrap();
+        assert_eq!(mtu(&draft), 988);
+        draft.set("tcp.mss=8948 bytes").unwrap();
+        assert_eq!(mtu(&draft), LARGEST_PACKET);
     }
 
     #[test]

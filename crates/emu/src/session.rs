@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::iter;
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -9,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use bentpipe_system::ip;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal, kill};
+use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::{Pid, geteuid};
 use std::os::fd::AsFd;
@@ -24,7 +25,8 @@ use crate::host::{Addresses, Place};
 use crate::http::{HttpServer, Remote};
 use crate::names;
 use crate::namespace::{self, Namespace};
-use crate::path::Path;
+use crate::path::{LEAST_MTU_OF_IPV6, Path};
+use crate::processes::{self, NetworkId};
 use crate::shared::{Shared, Snapshot};
 
 /// Name of the only device of the command.
@@ -68,7 +70,7 @@ const WATCH_EVERY_MS: u16 = 250;
 pub fn run(config: EmulationConfig, mut watch: impl FnMut(&Snapshot)) -> Result<Outcome, Error> {
     refuse_nesting()?;
     let signals = Signals::catch()?;
-    let mut world = World::build(&config.servers)?;
+    let mut world = World::build(&config.servers, config.path.mtu)?;
     let shared = Arc::new(Shared::new().map_err(|error| Error::at("eventfd")(error.into()))?);
     let mut driver = Driver::new(config.path.clone(), world.take_devices(), Arc::clone(&shared))?;
     if let Some(out) = config.capture {
@@ -77,9 +79,10 @@ pub fn run(config: EmulationConfig, mut watch: impl FnMut(&Snapshot)) -> Result<
     let http_server =
         config.remote.map(|remote| HttpServer::open(remote, config.path, Arc::clone(&shared))).transpose()?;
     let emulator = start(driver)?;
+    let network = world.command_side.id().map_err(Error::at("network namespace"))?;
     let code = world
         .start(&config.command)
-        .and_then(|child| wait_for(child, &signals, || watch(&shared.snapshot())));
+        .and_then(|child| wait_for((child, network), &signals, || watch(&shared.snapshot())));
     if let Some(http_server) = http_server {
         http_server.close();
     }
@@ -117,19 +120,17 @@ fn raise_priority() {
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const priority) };
 }
 
-/// Two network namespaces with a device in each, the servers, and the cleanup process.
+/// Two network namespaces with a device in each, and the cleanup process.
 struct World {
     command_side: Namespace,
     addresses: Addresses,
     devices: Option<[Device; 2]>,
     reaches_host: bool,
-    _servers: Servers,
-    // Dropped after the servers, so that these end first and in order.
     _cleanup: CleanupProcess,
 }
 
 impl World {
-    fn build(servers: &[OsString]) -> Result<Self, Error> {
+    fn build(servers: &[OsString], mtu: u16) -> Result<Self, Error> {
         let mut cleanup = CleanupProcess::start().map_err(Error::at("cannot start a process"))?;
         let privileged = geteuid().is_root();
         let reaches_host = privileged && servers.is_empty();
@@ -144,24 +145,29 @@ impl World {
         }
         let beyond = if reaches_host { Namespace::current() } else { Namespace::create() };
         let (beyond, command_side) = (beyond.map_err(forbidden)?, Namespace::create().map_err(forbidden)?);
-        let (addresses, outer) = outer_device(&beyond)?;
+        // The network of the host is not the emulation's: its processes live on.
+        for network in iter::once(&command_side).chain((!reaches_host).then_some(&beyond)) {
+            let registered = network.id().and_then(|network| cleanup.register(network));
+            registered.map_err(Error::at("the process that ends programs"))?;
+        }
+        let (addresses, outer) = outer_device(&beyond, mtu)?;
         let inner =
-            command_side.run(|| Device::new(COMMAND_DEVICE)).and_then(|made| made).map_err(forbidden)?;
+            command_side.run(|| Device::new(COMMAND_DEVICE, mtu)).and_then(|made| made).map_err(forbidden)?;
         let set_up = |namespace: &Namespace, work: &(dyn Fn() -> Result<(), Error> + Sync)| {
             namespace.run(work).map_err(forbidden)?
         };
-        set_up(&beyond, &|| configure_beyond(&addresses, reaches_host))?;
-        set_up(&command_side, &|| configure_command_side(&addresses))?;
+        let ipv6 = mtu >= LEAST_MTU_OF_IPV6;
+        set_up(&beyond, &|| configure_beyond(&addresses, reaches_host, ipv6))?;
+        set_up(&command_side, &|| configure_command_side(&addresses, ipv6))?;
         if reaches_host {
             cleanup.open_host(&addresses)?;
         }
         let devices = ["lo", &addresses.device()];
         let environment = environment(&addresses, Place::Beyond);
-        let place =
-            ServerPlace { namespace: &beyond, cleanup: &mut cleanup, environment: &environment, devices };
-        let servers = Servers::start(servers, place)?;
+        let place = ServerPlace { namespace: &beyond, environment: &environment, devices };
+        Servers::start(servers, place)?;
         let devices = Some([inner, outer]);
-        Ok(Self { command_side, addresses, devices, reaches_host, _servers: servers, _cleanup: cleanup })
+        Ok(Self { command_side, addresses, devices, reaches_host, _cleanup: cleanup })
     }
 
     /// The devices: the command's side, the host beyond.
@@ -213,10 +219,10 @@ fn temporary(text: &str) -> io::Result<tempfile::NamedTempFile> {
 }
 
 /// The device beyond the path, with the first free number on this machine.
-fn outer_device(beyond: &Namespace) -> Result<(Addresses, Device), Error> {
+fn outer_device(beyond: &Namespace, mtu: u16) -> Result<(Addresses, Device), Error> {
     for number in 0..=u8::MAX {
         let addresses = Addresses { number };
-        match beyond.run(|| Device::new(&addresses.device())).and_then(|made| made) {
+        match beyond.run(|| Device::new(&addresses.device(), mtu)).and_then(|made| made) {
             Ok(device) => return Ok((addresses, device)),
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
             Err(error) => return Err(forbidden(error)),
@@ -225,15 +231,17 @@ fn outer_device(beyond: &Namespace) -> Result<(Addresses, Device), Error> {
     Err(Error::Missing("256 emulations run on this machine already".into()))
 }
 
-fn configure_beyond(addresses: &Addresses, reaches_host: bool) -> Result<(), Error> {
+fn configure_beyond(addresses: &Addresses, reaches_host: bool, ipv6: bool) -> Result<(), Error> {
     let device = addresses.device();
     let mut lines = vec![
         format!("address add {}/30 dev {device}", addresses.host_v4()),
-        format!("address add {}/64 dev {device} nodad", addresses.host_v6()),
         // The device sends no solicitations and reports of its own over the path.
         format!("link set {device} txqueuelen {KERNEL_QUEUE} addrgenmode none multicast off"),
         format!("link set {device} up"),
     ];
+    if ipv6 {
+        lines.push(format!("address add {}/64 dev {device} nodad", addresses.host_v6()));
+    }
     let [stacks_v4, _] = addresses.stack_networks(Place::Command);
     lines.push(format!("route add {stacks_v4} dev {device}"));
     if !reaches_host {
@@ -244,17 +252,19 @@ fn configure_beyond(addresses: &Addresses, reaches_host: bool) -> Result<(), Err
     Ok(ip(&[], &lines)?)
 }
 
-fn configure_command_side(addresses: &Addresses) -> Result<(), Error> {
+fn configure_command_side(addresses: &Addresses, ipv6: bool) -> Result<(), Error> {
     namespace::open_ports().map_err(Error::at("cannot open ports"))?;
     let mut lines = vec![
         "link set lo up".into(),
         format!("address add {}/30 dev {COMMAND_DEVICE}", addresses.command_v4()),
-        format!("address add {}/64 dev {COMMAND_DEVICE} nodad", addresses.command_v6()),
         format!("link set {COMMAND_DEVICE} txqueuelen {KERNEL_QUEUE} addrgenmode none multicast off"),
         format!("link set {COMMAND_DEVICE} up"),
         format!("route add default via {} dev {COMMAND_DEVICE}", addresses.host_v4()),
-        format!("route add default via {} dev {COMMAND_DEVICE}", addresses.host_v6()),
     ];
+    if ipv6 {
+        lines.push(format!("address add {}/64 dev {COMMAND_DEVICE} nodad", addresses.command_v6()));
+        lines.push(format!("route add default via {} dev {COMMAND_DEVICE}", addresses.host_v6()));
+    }
     lines.extend(unreachable_routes(addresses, Place::Command));
     Ok(ip(&[], &lines)?)
 }
@@ -303,8 +313,12 @@ impl Signals {
     }
 }
 
-/// Waits until the command ends, and passes signals on to it. Returns its exit code.
-fn wait_for(mut child: Child, signals: &Signals, mut watch: impl FnMut()) -> Result<u8, Error> {
+/// Waits until the command ends, and passes signals on to it and to the programs that it started. Returns its exit code.
+fn wait_for(
+    (mut child, network): (Child, NetworkId),
+    signals: &Signals,
+    mut watch: impl FnMut(),
+) -> Result<u8, Error> {
     let failed = || Error::at("cannot wait for the command");
     let process = Pid::from_raw(child.id() as i32);
     let mut asked = 0;
@@ -325,8 +339,12 @@ fn wait_for(mut child: Child, signals: &Signals, mut watch: impl FnMut()) -> Res
             asked += u32::from(signal != Signal::SIGINT);
             if from_process || asked > 1 {
                 let signal = if asked > 1 { Signal::SIGKILL } else { signal };
-                // If the command has ended meanwhile, the next iteration notices.
-                let _ = kill(process, signal);
+                let mut programs = network.processes();
+                if !programs.contains(&process) {
+                    // It has gone to another network, or it has ended: the next iteration notices.
+                    programs.push(process);
+                }
+                processes::send(signal, &programs);
             }
         }
         watch();

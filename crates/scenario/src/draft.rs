@@ -184,6 +184,18 @@ impl Draft {
         report.unless_mistaken(scenario)
     }
 
+    /// Keys of TCP settings that the file or the command line gives to the flow group `flow`, in the order of the tables: those for all flows,
+    /// those of the group, and those of its receivers.
+    pub fn tcp_settings(&self, flow: &str) -> Vec<String> {
+        let tables = ["tcp".to_owned(), format!("flow.{flow}.tcp"), format!("flow.{flow}.receiver.tcp")];
+        let keys = |path: &String| {
+            let table = self.table().find(path).and_then(|entry| entry.node.as_table());
+            let entries = table.map_or(&[][..], |table| &table.entries);
+            entries.iter().map(|entry| format!("{path}.{}", entry.key)).collect::<Vec<_>>()
+        };
+        tables.iter().flat_map(keys).collect()
+    }
+
     /// Reads the keys that `describe` names; any other key is a mistake.
     pub(crate) fn read(&self, describe: impl FnOnce(&mut Form<'_>)) -> Result<(), Error> {
         let mut report = Report::default();

@@ -5,7 +5,9 @@ mod status;
 use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 
-use bentpipe_emu::{At, EmulationConfig, Hop, LinkState, Outcome, Override, Path, Remote, run};
+use bentpipe_emu::{
+    At, EmulationConfig, Hop, LEAST_MTU_OF_IPV6, LinkState, Outcome, Override, Path, Remote, run,
+};
 use bentpipe_net::{LinkConfig, LossModel, Schedule};
 use bentpipe_scenario::{Draft, Scenario};
 use status::Status;
@@ -41,6 +43,7 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
             path.left_out.join(", ")
         );
     }
+    tell_what_programs_decide(&draft, &scenario, &path);
     if !args.quiet {
         eprintln!("bentpipe: emulating {}: down {}; up {}", scenario.name, said(&path.down), said(&path.up));
     }
@@ -71,6 +74,26 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         eprint!("{}", summary_of(&ended));
     }
     Ok(ExitCode::from(ended.code))
+}
+
+/// Names the settings of the scenario's TCP that do not hold for real programs, and IPv6 where packets are too small for it.
+fn tell_what_programs_decide(draft: &Draft, scenario: &Scenario, path: &Path) {
+    let flow = scenario.compared_flow().map_or("", |flow| &flow.name);
+    // These two make up the MTU.
+    let emulated = |key: &str| key.ends_with(".mss") || key.ends_with(".header");
+    let ignored: Vec<String> = draft.tcp_settings(flow).into_iter().filter(|key| !emulated(key)).collect();
+    if !ignored.is_empty() {
+        eprintln!(
+            "bentpipe: without effect, because programs use the TCP of this machine: {}",
+            ignored.join(", ")
+        );
+    }
+    if path.mtu < LEAST_MTU_OF_IPV6 {
+        eprintln!(
+            "bentpipe: the MTU is {} bytes; IPv6 needs {LEAST_MTU_OF_IPV6}: the path carries IPv4 only",
+            path.mtu
+        );
+    }
 }
 
 /// The hops of one direction, in the order in which packets take them.
