@@ -44,9 +44,10 @@ pub struct LinkConfig {
 /// Selective-repeat ARQ of the link. The receiving end requests every packet lost to an error, and receives it one round trip of
 /// the link later.
 ///
-/// A retransmission occupies the transmitter as long as the packet did. The model takes that time directly after the first transmission
-/// instead of a round trip later, so that the fate of a packet is known at once. With [`LinkConfig::preserve_order`] the packets behind wait
-/// at the receiving end for the retransmitted one; without, they overtake it. Requests are not lost and use no capacity.
+/// A retransmission occupies the transmitter as long as the packet did. The model schedules it directly after the first
+/// transmission instead of a round trip later, so that the fate of a packet is known at once. With
+/// [`LinkConfig::preserve_order`], later packets wait at the receiving end for the retransmitted one. Without, they overtake it.
+/// Requests are never lost and use no capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArqConfig {
     /// Maximum number of retransmissions of a packet, at least 1.
