@@ -6,7 +6,7 @@ import time
 
 
 class Browser:
-    """One tab; what went wrong in it is in ``errors``."""
+    """One tab. ``errors`` lists what went wrong in it."""
 
     def __init__(self, program, folder):
         # Chromium reads commands from descriptor 3 and writes answers to 4.

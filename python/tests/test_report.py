@@ -29,7 +29,7 @@ WORLDS = {
     "a study": "paper star --figure 8 --quick",
 }
 DRAWN = "document.body?.dataset.drawn > 0"
-# Charts that are to be seen and show no curve, no bar and no mark.
+# Visible charts without a curve, a bar or a mark.
 EMPTY = """[...document.querySelectorAll("figure:not([hidden]) .chart")]
     .filter((chart) => !chart.querySelector(".main-svg .trace path")).map((chart) => chart.closest("figure").innerText)"""
 # Text that its picture cuts off.
@@ -124,7 +124,7 @@ def test_numbers_and_pictures_of_a_chart_are_files(browser, reports, saved):
 def test_print_is_light_and_fits_the_paper(browser, reports):
     browser.open(reports["a comparison"], 1280, dark=True)
     browser.wait(DRAWN)
-    # What print does, in the width of A4 without its margins.
+    # Prints as the browser does, in the width of A4 without its margins.
     browser.call("Emulation.setEmulatedMedia", media="print")
     browser.call(
         "Emulation.setDeviceMetricsOverride", width=688, height=1000, deviceScaleFactor=1, mobile=False
