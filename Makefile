@@ -89,6 +89,11 @@ python: ## Build the Python package for use from this checkout, and the virtual 
 python-test: python ## Test the Python package: API, tables, environment, a cluster of two processes, the notebooks
 	cd python && PYTHONPATH=$(CURDIR)/python $(PYTHON) -m pytest
 
+.PHONY: report-test
+report-test: python ## Test the reports in a headless Chromium, which it installs: every chart draws, fits and can be saved
+	@scripts/setup browser
+	cd python && PYTHONPATH=$(CURDIR)/python $(PYTHON) -m pytest tests/test_report.py
+
 .PHONY: wheel
 wheel: setup ## Build the wheel of the Python package in out/wheels, and say on which systems it runs
 	@scripts/setup python $(abspath $(TARGET))/python
