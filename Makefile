@@ -89,6 +89,11 @@ python: ## Build the Python package for use from this checkout, and the virtual 
 python-test: python ## Test the Python package: API, tables, environment, a cluster of two processes, the notebooks
 	cd python && PYTHONPATH=$(CURDIR)/python $(PYTHON) -m pytest
 
+.PHONY: report-test
+report-test: python ## Test the reports in a headless Chromium, which it installs: every chart draws, fits and can be saved
+	@scripts/setup browser
+	cd python && PYTHONPATH=$(CURDIR)/python $(PYTHON) -m pytest tests/test_report.py
+
 .PHONY: wheel
 wheel: setup ## Build the wheel of the Python package in out/wheels, and say on which systems it runs
 	@scripts/setup python $(abspath $(TARGET))/python
@@ -144,7 +149,14 @@ lint: ## Check formatting, Clippy, the rules of the house and the documentation
 	@scripts/setup python $(abspath $(TARGET))/python
 	cd python && $(PYTHON) -m ruff check . ../examples/cluster && $(PYTHON) -m ruff format --check . ../examples/cluster
 	cd python && $(PYTHON) -m mypy
-	cd python && NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(CURDIR)/python $(PYTHON) -m mkdocs build --quiet
+	@$(MAKE) --no-print-directory docs
+
+.PHONY: docs
+docs: ## Build the documentation in target/site; a dead link or a page outside the navigation is an error
+	@scripts/setup python $(abspath $(TARGET))/python
+	@# With --quiet a warning would be no error. Its own progress messages are of no use here.
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --site-dir $(abspath $(TARGET))/site 2>&1 | sed '/^INFO /d'
+	@echo "Open $(TARGET)/site/index.html in a browser."
 
 .PHONY: bench
 bench: setup ## Measure ns for an ACK and for a segment, and packets per second of CPU time in worlds of 20 to 20,000 flows

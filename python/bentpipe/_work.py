@@ -246,7 +246,8 @@ def sweep(
 ) -> Any:
     """Do :func:`compare` on a Dask cluster; the result is the same to the last bit.
 
-    Points are sent as tasks of some seconds each. A worker that dies takes its task with it, and another worker repeats it.
+    Points are sent as tasks of about ``task_s`` seconds. If a worker dies, another one repeats its task. Parameters without a description here
+    are those of :func:`compare`.
 
     Args:
         client: a ``dask.distributed.Client`` that is connected.
@@ -254,7 +255,6 @@ def sweep(
         keep: folder of this process in which finished runs are kept as they come in.
         gather: ``"comparison"`` for a :class:`Comparison`, or ``"dask"`` for a Dask DataFrame, one partition for each task, whose lines stay
             on the workers: ``world`` (index of the point), ``seed``, ``quantity``, ``value``.
-        scenario, cc, vary, set, seeds, seed, memory, progress: those of :func:`compare`.
 
     Raises:
         RequestError: as :func:`compare`, and for a client that is closed.

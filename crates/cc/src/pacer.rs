@@ -36,7 +36,7 @@ impl Pacer {
         self.late_since = (due < now).then_some(due);
     }
 
-    /// Handles an empty queue: nothing more waits for the pacer.
+    /// Records that no segment waits for the pacer any more.
     #[inline]
     pub fn rest(&mut self) {
         self.late_since = None;

@@ -250,7 +250,7 @@ pub struct Comparison {
     /// Names of the groups of flows in the order of the scenario.
     #[serde(skip)]
     pub groups: Vec<String>,
-    /// Those of them that run the algorithm under comparison.
+    /// Groups whose flows run the algorithm under comparison.
     #[serde(skip)]
     pub compared: Vec<String>,
     /// Rows of which at least one run finished: algorithms, and for each the varied values.

@@ -120,7 +120,7 @@ fn said_of(comparison: &Comparison, metric: Metric, (cc, summary): &(&str, Summa
     format!("{cc} {}{in_all}", said(metric, summary))
 }
 
-/// Whose results are not in what is said of an algorithm.
+/// Names the groups that are not counted, if that changes the number.
 fn uncounted(comparison: &Comparison, (metric, cc): (Metric, &str), vary: &[Setting]) -> String {
     let means =
         comparison.row(cc, vary).map(|row| [of_compared(comparison, metric, row), row.summary(metric)]);

@@ -165,7 +165,7 @@ pub struct Plan {
     pub measures: Metric,
     /// Names of its groups of flows, in its order.
     pub groups: Vec<String>,
-    /// Those of them that run the algorithm under comparison.
+    /// Groups whose flows run the algorithm under comparison.
     pub compared: Vec<String>,
 }
 

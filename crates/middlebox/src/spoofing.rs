@@ -175,7 +175,7 @@ impl Spoofing {
         let segment = &mut *passing.segment;
         let forward = passing.direction == Direction::Forward;
         if segment.flags.contains(Flags::RST) {
-            // Bytes acknowledged but undelivered are counted as such: they are lost.
+            // Acknowledged data that is not yet delivered is lost: the connection was reset.
             if let Some(agent) = self.agents.get_mut(connection) {
                 (agent.phase, agent.hop) = (Phase::Untouched, Hop::default());
                 self.arm(now, connection);

@@ -420,7 +420,7 @@ impl Default for Streaming {
 /// Idle time between two pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Idle {
-    /// Constant.
+    /// A constant value.
     Fixed(Duration),
     /// Exponentially distributed with this mean.
     Exponential(Duration),

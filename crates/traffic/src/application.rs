@@ -51,7 +51,7 @@ pub struct Pages {
 /// Pause of a reader between two pages.
 #[derive(Debug)]
 pub enum Rest {
-    /// Constant.
+    /// A constant value.
     Fixed(Duration),
     /// Exponentially distributed; the mean and the random stream.
     Exponential(Box<(Duration, Rng)>),

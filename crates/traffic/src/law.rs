@@ -7,7 +7,7 @@ use bentpipe_base::Rng;
 /// Probability distribution on the non-negative reals. Sizes are in bytes, times in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Law {
-    /// Constant.
+    /// A constant value.
     Constant(f64),
     /// Exponential.
     Exponential {

@@ -24,7 +24,7 @@ pub enum Times {
 /// Intervals between packets within a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Spacing {
-    /// Constant.
+    /// A constant value.
     #[default]
     Even,
     /// Uniform between 0.5 and 1.5 times the mean (`random_` of ns-2's CBR).

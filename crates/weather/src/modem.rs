@@ -28,7 +28,7 @@ pub enum Standard {
 /// Selection of modulation and code.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coding {
-    /// Constant.
+    /// A constant value.
     Fixed(&'static Modcod),
     /// The most efficient one that the signal allows.
     Adaptive(Acm),

@@ -37,7 +37,7 @@ pub enum Column<'a, T> {
     Differences { scale: f64, by: Vec<Option<i64>> },
 }
 
-/// What a column may consist of.
+/// A value of a column: a number, a gap or text.
 pub trait Value {
     /// The number; `Some(None)` for a gap, `None` for text.
     fn number(&self) -> Option<Option<f64>>;
