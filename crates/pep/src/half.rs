@@ -14,6 +14,8 @@ use std::time::Duration;
 
 use bentpipe_scenario::deployment::{Opener, Split};
 
+use crate::sockets::Manner;
+
 /// One half of a proxied connection.
 pub enum Half {
     /// A TCP socket: non-blocking, and closed on exec. It is shared with the engine that moves its bytes.
@@ -83,15 +85,15 @@ pub struct Telemetry {
 
 /// A half that the engine is asked for.
 #[derive(Clone, Debug)]
-pub struct HalfRequest {
+pub(crate) struct HalfRequest {
     /// Address and port of the client, which opened the connection.
     pub client: SocketAddr,
     /// Address and port of the server, to which it was opened.
     pub server: SocketAddr,
     /// On which side of the proxy the client is.
     pub opener: Opener,
-    /// Differentiated-services code point of the client's SYN, 0 to 63.
-    pub dscp: u8,
+    /// What the client's SYN asks for.
+    pub manner: Manner,
     /// Configuration of the connection.
     pub split: Split,
 }
@@ -128,7 +130,10 @@ pub enum Refusal {
 pub type Answer = Box<dyn FnOnce(Result<Half, Refusal>) + Send>;
 
 /// A TCP stack that terminates halves in the kernel's place.
-pub trait Engine: Send + Sync {
+pub(crate) trait Engine: Send + Sync {
     /// Begins a half and returns at once.
     fn open(&self, request: &HalfRequest, opening: Opening<'_>, answer: Answer);
+
+    /// Lets the packet filter direct the packets of all connections here again, after it has lost its sets.
+    fn register(&self);
 }

@@ -44,12 +44,44 @@ pub(crate) enum Reason {
     Unreachable,
     /// The proxy is about to end.
     Draining,
+    /// The packet filter of the administrator, or what else is on the machine, does not let the proxy's packets pass.
+    Firewall,
+    /// Rules, routes or devices of the proxy are missing.
+    Rules,
+    /// The packet has a mark, or its way out depends on where it came from, and the engine's packets would go another way.
+    Route,
+    /// The destination of the packet has been translated.
+    Translated,
+    /// A helper of connection tracking reads the connection.
+    Helper,
+    /// Options of TCP that hold between the ends only (MD5, AO, ENO).
+    Signed,
+    /// The packet came by IPsec, or is to leave by it.
+    Ipsec,
+    /// Options of IP.
+    Options,
+    /// A time to live near its ends.
+    Ttl,
 }
 
 impl Reason {
     /// Number that stands for no reason.
     pub const NONE: u8 = 0;
-    const ALL: [Self; 4] = [Self::Connections, Self::Memory, Self::Unreachable, Self::Draining];
+    const ALL: [Self; 13] = [
+        Self::Connections,
+        Self::Memory,
+        Self::Unreachable,
+        Self::Draining,
+        Self::Firewall,
+        Self::Rules,
+        Self::Route,
+        Self::Translated,
+        Self::Helper,
+        Self::Signed,
+        Self::Ipsec,
+        Self::Options,
+        Self::Ttl,
+    ];
 
     /// A number other than [`Self::NONE`].
     pub fn number(self) -> u8 {
@@ -68,6 +100,15 @@ impl Reason {
             Self::Memory => "memory",
             Self::Unreachable => "unreachable",
             Self::Draining => "draining",
+            Self::Firewall => "firewall",
+            Self::Rules => "rules",
+            Self::Route => "route",
+            Self::Translated => "translated",
+            Self::Helper => "helper",
+            Self::Signed => "signed",
+            Self::Ipsec => "ipsec",
+            Self::Options => "options",
+            Self::Ttl => "ttl",
         }
     }
 }
@@ -84,6 +125,8 @@ pub(crate) struct Metrics {
     rtt: Family<OfSide, Histogram>,
     goodput: Family<OfSide, Histogram>,
     bypassed: Family<Why, Counter>,
+    /// What the counters of the rules said last, by the reason.
+    untouched: Mutex<HashMap<&'static str, u64>>,
     refused: Counter,
     pub lines_lost: Counter,
     pub memory: Gauge,
@@ -126,6 +169,7 @@ impl Metrics {
             rtt: Family::new_with_constructor(rtt),
             goodput: Family::new_with_constructor(goodput),
             bypassed: Family::default(),
+            untouched: Mutex::default(),
             refused: Counter::default(),
             lines_lost: Counter::default(),
             memory: Gauge::default(),
@@ -161,7 +205,7 @@ impl Metrics {
             "Payload sent over a half by the time that its connection lasted",
             self.goodput.clone(),
         );
-        registry.register("bypassed", "New connections that were forwarded untouched, one by one; those that rules forward are not seen", self.bypassed.clone());
+        registry.register("bypassed", "New connections that were forwarded untouched, one by one; those of no class, and those during a bypass, are not seen", self.bypassed.clone());
         registry.register(
             "refused",
             "New connections that a RST of the server has refused",
@@ -216,6 +260,16 @@ impl Metrics {
 
     pub fn bypass(&self, reason: Reason) {
         self.bypassed.get_or_create(&Why { reason: reason.word() }).inc();
+    }
+
+    /// Counts the SYNs that rules have left alone: as many as their counters have grown by. Counters of new rules begin at zero.
+    pub fn count_untouched(&self, now: &[(Reason, u64)]) {
+        let mut before = self.untouched.lock().unwrap_or_else(PoisonError::into_inner);
+        for (reason, packets) in now {
+            let known = before.insert(reason.word(), *packets).unwrap_or(0);
+            let more = packets.checked_sub(known).unwrap_or(*packets);
+            self.bypassed.get_or_create(&Why { reason: reason.word() }).inc_by(more);
+        }
     }
 
     pub fn refuse(&self) {

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use bentpipe_scenario::deployment::{Datapath, Opener};
+use bentpipe_scenario::deployment::Datapath;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use slab::Slab;
@@ -19,8 +19,8 @@ use crate::flow::Pipes;
 use crate::half::{Answer, Ending, Half, OnEnd, Opening, Refusal};
 use crate::packet::Tuple;
 use crate::report::Report;
-use crate::shared::{Inbox, Shared};
-use crate::sockets::{self, Accepted};
+use crate::shared::{Expected, Inbox, Shared};
+use crate::sockets::{self, Accepted, Manner};
 
 /// Connections accepted at a time before others have their turn (chosen).
 const ACCEPTED_AT_A_TIME: usize = 64;
@@ -44,17 +44,9 @@ pub(crate) enum Message {
     /// Somebody asks for a report of all connections.
     Report(Sender<Vec<Report>>),
     /// The engine has answered a client's SYN, and the client has acknowledged that; or it has failed.
-    Front { tuple: Tuple, opener: Opener, dscp: u8, answer: Result<Half, Refusal> },
+    Front { tuple: Tuple, answer: Result<Half, Refusal> },
     /// The relay is to accept no more connections, and to end with the last one.
     Stop,
-}
-
-/// A client that opens a connection.
-#[derive(Clone, Copy)]
-struct Caller {
-    tuple: Tuple,
-    /// Differentiated-services code point of its SYN.
-    dscp: u8,
 }
 
 /// A connection at a place of the slab.
@@ -70,7 +62,7 @@ pub(crate) struct Relay {
     shared: Arc<Shared>,
     inbox: Arc<Inbox<Message>>,
     epoll: OwnedFd,
-    listeners: Vec<(Opener, Socket)>,
+    listeners: Vec<Socket>,
     connections: Slab<Entry>,
     generation: u32,
     pipes: Pipes,
@@ -88,13 +80,13 @@ impl Relay {
     pub fn new(
         shared: Arc<Shared>,
         number: usize,
-        listeners: Vec<(Opener, Socket)>,
+        listeners: Vec<Socket>,
     ) -> io::Result<(Self, Arc<Inbox<Message>>)> {
         let inbox = Arc::new(Inbox::new()?);
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let pipes = shared.descriptors.most_pipes() / shared.memory.len();
         epoll::add(&epoll, &inbox, EventData::new_u64(INBOX), EventFlags::IN)?;
-        for (number, (_, listener)) in listeners.iter().enumerate() {
+        for (number, listener) in listeners.iter().enumerate() {
             epoll::add(&epoll, listener, EventData::new_u64(LISTENERS | number as u64), EventFlags::IN)?;
         }
         let relay = Self {
@@ -187,10 +179,7 @@ impl Relay {
                     // Whoever asked may not wait any more.
                     let _ = sender.send(reports.collect());
                 }
-                Message::Front { tuple, opener, dscp, answer } => {
-                    let class = self.shared.class(opener, tuple);
-                    self.take_front_answer(Caller { tuple, dscp }, class, answer);
-                }
+                Message::Front { tuple, answer } => self.take_front_answer(tuple, answer),
                 Message::Stop => {
                     self.stopping = true;
                     self.listeners.clear();
@@ -201,10 +190,9 @@ impl Relay {
 
     fn accept(&mut self, number: usize) {
         for _ in 0..ACCEPTED_AT_A_TIME {
-            let Some((opener, listener)) = self.listeners.get(number) else { return };
-            let opener = *opener;
+            let Some(listener) = self.listeners.get(number) else { return };
             match sockets::accept(listener) {
-                Ok(accepted) => self.take_accepted(accepted, opener),
+                Ok(accepted) => self.take_accepted(accepted),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The client has closed the connection meanwhile.
                 Err(_) => {}
@@ -213,52 +201,49 @@ impl Relay {
     }
 
     /// Takes a connection that the kernel has accepted.
-    fn take_accepted(&mut self, accepted: Accepted, opener: Opener) {
-        let Accepted { socket, tuple, dscp } = accepted;
-        let class = self.shared.class(opener, tuple);
+    fn take_accepted(&mut self, accepted: Accepted) {
+        let Accepted { socket, tuple } = accepted;
+        // Only SYNs that the interceptor has put back come here. A client that needed longer than its patience is reset.
+        let Some(expected) = self.shared.expected().remove(&tuple) else { return };
         // If this kernel lacks an option, the connection is proxied without it.
-        let _ = sockets::prepare(&socket, class.front(), class.split.buffer);
-        self.begin(Caller { tuple, dscp }, class, Half::Kernel(Arc::new(socket.into())));
+        let _ = sockets::prepare(&socket, expected.class.front(), expected.class.split.buffer);
+        self.begin(tuple, expected, Half::Kernel(Arc::new(socket.into())));
     }
 
     /// Takes a connection that the engine has accepted, or drops the server's half if that has failed.
-    fn take_front_answer(&mut self, caller: Caller, class: ConnectionClass, answer: Result<Half, Refusal>) {
-        match answer {
-            Ok(front) => return self.begin(caller, class, front),
-            // The SYN was repeated, and an earlier copy of it opened the connection.
-            Err(Refusal::Exists) => return,
-            Err(_) => {}
+    fn take_front_answer(&mut self, tuple: Tuple, answer: Result<Half, Refusal>) {
+        // The SYN was repeated, and an earlier copy of it opened the connection.
+        if matches!(answer, Err(Refusal::Exists)) {
+            return;
         }
-        let waiting = self.shared.ready().remove(&caller.tuple);
-        if let Some(established) = waiting {
-            established.half.abort();
-            self.shared.active.fetch_sub(1, Ordering::Relaxed);
+        let expected = self.shared.expected().remove(&tuple);
+        match (answer, expected) {
+            (Ok(front), Some(expected)) => self.begin(tuple, expected, front),
+            (Ok(front), None) => front.abort(),
+            (Err(_), Some(expected)) => self.shared.give_up(expected),
+            (Err(_), None) => {}
         }
     }
 
     /// Begins a connection with the server's half that waits for this client, or opens one.
-    fn begin(&mut self, caller: Caller, class: ConnectionClass, front: Half) {
-        let waiting = self.shared.ready().remove(&caller.tuple);
-        if waiting.is_none() {
-            self.shared.active.fetch_add(1, Ordering::Relaxed);
-        }
+    fn begin(&mut self, tuple: Tuple, expected: Expected, front: Half) {
+        let Expected { class, manner, half, .. } = expected;
         self.generation = (self.generation + 1) & GENERATION;
-        let connection = Connection::new(&self.shared, caller.tuple, class.clone(), front);
+        let connection = Connection::new(&self.shared, tuple, class.clone(), front);
         let key = self.connections.insert(Entry { generation: self.generation, connection, again: false });
-        match waiting {
-            Some(established) => self.join(key, established.half),
-            None => self.open(key, caller, &class),
+        match half {
+            Some(half) => self.join(key, half),
+            None => self.open(key, tuple, manner, &class),
         }
     }
 
-    fn open(&mut self, key: usize, caller: Caller, class: &ConnectionClass) {
-        let Caller { tuple, dscp } = caller;
+    fn open(&mut self, key: usize, tuple: Tuple, manner: Manner, class: &ConnectionClass) {
         if let (Datapath::Engine, Some(engine)) = (class.back().datapath, &self.shared.engine) {
             let (inbox, token) = (Arc::clone(&self.inbox), self.token(key, BACK));
             let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { token, answer }));
-            return engine.open(&class.request(tuple, dscp), Opening::Active, answer);
+            return engine.open(&class.request(tuple, manner), Opening::Active, answer);
         }
-        match sockets::dial(tuple, class.back(), class.split.buffer, dscp) {
+        match sockets::dial(tuple, class.back(), class.split.buffer, manner) {
             Ok(socket) => {
                 self.connections[key].connection.connect(socket);
                 self.watch(key, BACK);

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
@@ -16,12 +16,14 @@ use crate::half::{Engine, Half};
 use crate::metrics::{Metrics, Reason};
 use crate::packet::Tuple;
 use crate::report::Report;
+use crate::sight::Way;
+use crate::sockets::Manner;
 
 /// Shared by all threads.
 pub(crate) struct Shared {
     deployment: RwLock<Arc<Deployment>>,
-    /// Halves towards servers that have answered, until the client's half is accepted.
-    ready: Mutex<HashMap<Tuple, Established>>,
+    /// Connections whose client is being answered, until its half is accepted.
+    expected: Mutex<HashMap<Tuple, Expected>>,
     /// The engine, if a class uses it.
     pub engine: Option<Arc<dyn Engine>>,
     /// Connections that exist or are being made.
@@ -30,6 +32,10 @@ pub(crate) struct Shared {
     pub descriptors: Descriptors,
     /// Why new connections are forwarded untouched; [`Reason::NONE`] if they are not.
     bypass: AtomicU8,
+    /// What the last probe has met, in words.
+    obstacles: Mutex<String>,
+    /// By side of the opener: routes depend on the interface over which its packets come.
+    pub routes_by_arrival: [AtomicBool; 2],
     /// Memory in all buffers of each relay, in bytes.
     pub memory: Vec<AtomicU64>,
     pub metrics: Metrics,
@@ -39,9 +45,12 @@ pub(crate) struct Shared {
     pub next_id: AtomicU64,
 }
 
-/// A half towards a server that has answered.
-pub(crate) struct Established {
-    pub half: Half,
+/// A connection whose client is being answered.
+pub(crate) struct Expected {
+    pub class: ConnectionClass,
+    pub manner: Manner,
+    /// The half towards the server, if that has answered already.
+    pub half: Option<Half>,
     pub since: Instant,
 }
 
@@ -84,11 +93,13 @@ impl Shared {
     pub fn new(deployment: Deployment, resources: Resources) -> Self {
         Self {
             deployment: RwLock::new(Arc::new(deployment)),
-            ready: Mutex::default(),
+            expected: Mutex::default(),
             engine: resources.engine,
             active: AtomicU32::new(0),
             descriptors: resources.descriptors,
             bypass: AtomicU8::new(Reason::NONE),
+            obstacles: Mutex::default(),
+            routes_by_arrival: Default::default(),
             memory: (0..resources.relays).map(|_| AtomicU64::new(0)).collect(),
             metrics: Metrics::new(),
             lines: resources.lines,
@@ -101,9 +112,17 @@ impl Shared {
         self.deployment.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The class that a connection has in the present configuration.
-    pub fn class(&self, opener: Opener, tuple: Tuple) -> ConnectionClass {
-        ConnectionClass::of(self.deployment(), opener, tuple)
+    /// The class that a connection has in the present configuration, if it is split.
+    pub fn class(&self, opener: Opener, tuple: Tuple, way: Way) -> Option<ConnectionClass> {
+        ConnectionClass::of(self.deployment(), opener, tuple, way)
+    }
+
+    /// Gives up a connection whose client has not taken the answer.
+    pub fn give_up(&self, expected: Expected) {
+        if let Some(half) = expected.half {
+            half.abort();
+        }
+        self.active.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Sets another configuration for new connections.
@@ -111,8 +130,8 @@ impl Shared {
         *self.deployment.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(deployment);
     }
 
-    pub fn ready(&self) -> MutexGuard<'_, HashMap<Tuple, Established>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn expected(&self) -> MutexGuard<'_, HashMap<Tuple, Expected>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Most connections at a time.
@@ -133,6 +152,15 @@ impl Shared {
 
     pub fn set_bypass(&self, reason: Option<Reason>) {
         self.bypass.store(reason.map_or(Reason::NONE, Reason::number), Ordering::Relaxed);
+    }
+
+    /// What the last probe has met, in words; nothing if it has passed.
+    pub fn obstacles(&self) -> String {
+        self.obstacles.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set_obstacles(&self, found: String) {
+        *self.obstacles.lock().unwrap_or_else(PoisonError::into_inner) = found;
     }
 
     /// Why there is no room for another connection, if there is none.

@@ -11,6 +11,7 @@ use tiny_http::{Header, Method, Request, Response, Server};
 
 use crate::error::Error;
 use crate::relay::Message;
+use crate::rules;
 use crate::shared::{Inbox, Shared};
 
 /// How long the address may still be in use (chosen).
@@ -71,7 +72,7 @@ fn listen(address: SocketAddr) -> Result<Server, Error> {
 fn answer(request: Request, shared: &Shared, relays: &[Arc<Inbox<Message>>]) -> std::io::Result<()> {
     let (status, kind, body) = match (request.method(), request.url()) {
         (Method::Get, "/metrics") => {
-            (200, "application/openmetrics-text; version=1.0.0; charset=utf-8", shared.metrics.text())
+            (200, "application/openmetrics-text; version=1.0.0; charset=utf-8", metrics(shared))
         }
         (Method::Get, "/health") => (200, "application/json", health(shared)),
         (Method::Get, "/connections") => (200, "application/json", connections(relays)),
@@ -82,11 +83,18 @@ fn answer(request: Request, shared: &Shared, relays: &[Arc<Inbox<Message>>]) -> 
     request.respond(Response::from_string(body).with_status_code(status).with_header(header))
 }
 
+/// Metrics, with the SYNs that rules have left alone since the last time.
+fn metrics(shared: &Shared) -> String {
+    shared.metrics.count_untouched(&rules::untouched());
+    shared.metrics.text()
+}
+
 fn health(shared: &Shared) -> String {
     let bypass = shared.bypass().map(|reason| reason.word());
     serde_json::json!({
         "state": if bypass.is_some() { "bypassing" } else { "proxying" },
         "bypassing_because": bypass,
+        "obstacles": shared.obstacles(),
         "connections": shared.active.load(Ordering::Relaxed),
         "most_connections": shared.most_connections(),
         "version": env!("CARGO_PKG_VERSION"),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Id, Stack};
 use bentpipe_tcp::Connection;
+use bentpipe_wire::Ends;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
@@ -31,6 +32,8 @@ pub(crate) enum Message {
     Carry { id: Id, socket: Arc<OwnedFd>, on_end: OnEnd },
     /// Reset a connection.
     Abort(Id),
+    /// Register all connections with the packet filter again.
+    Register,
     /// End the thread.
     Stop,
 }
@@ -102,6 +105,8 @@ pub(crate) enum Stage {
 /// A connection.
 pub(crate) struct Session {
     pub shared: Arc<SharedState>,
+    /// Addresses and ports; the local ones are those that the engine stands for.
+    pub ends: Ends,
     pub stage: Stage,
     /// It is in the list of connections that have more to do.
     pub again: bool,
@@ -217,9 +222,10 @@ impl Stream {
 }
 
 impl Session {
-    pub fn new(shared: SharedState, answer: Answer) -> Self {
+    pub fn new(shared: SharedState, ends: Ends, answer: Answer) -> Self {
         Self {
             shared: Arc::new(shared),
+            ends,
             stage: Stage::Opening(answer),
             again: false,
             noted_at: Instant::ZERO,

@@ -1,13 +1,13 @@
 //! A thread of the engine: packets on one side, sockets of the other halves on the other.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use bentpipe_base::Duration;
+use bentpipe_base::{Duration, Flags};
 use bentpipe_host::{Driver, Id, Request, Unopened};
 use bentpipe_tcp::{Config, Events};
-use bentpipe_wire::{Ends, Offload};
+use bentpipe_wire::{Ends, Header, IpFields, Offload, Packet, Payload, VIRTIO_HEADER_LEN};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use slotmap::{Key, KeyData, SecondaryMap};
@@ -15,7 +15,9 @@ use slotmap::{Key, KeyData, SecondaryMap};
 use super::call::{Message, Moved, Session, SharedState, Stage, Stream};
 use super::settings::{ConfigKey, Settings};
 use crate::half::{Answer, Ending, HalfRequest, Refusal};
+use crate::packet::Syn;
 use crate::shared::Inbox;
+use crate::sockets::RawSender;
 
 /// Most events taken at a time (chosen).
 const EVENTS: usize = 256;
@@ -39,7 +41,9 @@ pub(crate) struct Thread {
 
 impl Thread {
     /// A thread for the stack of a driver.
-    pub fn new(driver: Driver) -> io::Result<(Self, Arc<Inbox<Message>>)> {
+    pub fn new(mut driver: Driver) -> io::Result<(Self, Arc<Inbox<Message>>)> {
+        let syns = RawSender::open()?;
+        driver.set_outlet(Box::new(move |pieces| sends_syn(&syns, pieces)));
         let inbox = Arc::new(Inbox::new()?);
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &inbox, EventData::new_u64(INBOX), EventFlags::IN)?;
@@ -89,6 +93,10 @@ impl Thread {
                 Message::Open { request, syn, answer } => self.open(&request, syn, answer),
                 Message::Carry { id, socket, on_end } => self.carry(id, Stream::new(socket, on_end)),
                 Message::Abort(id) => self.abort(id),
+                Message::Register => {
+                    let all: Vec<Ends> = self.sessions.values().map(|session| session.ends).collect();
+                    all.into_iter().for_each(|ends| self.register(ends));
+                }
                 Message::Stop => return true,
             }
         }
@@ -114,9 +122,10 @@ impl Thread {
 
     fn open(&mut self, request: &HalfRequest, syn: Option<Box<[u8]>>, answer: Answer) {
         let stack = &self.driver.stack;
-        let key = ConfigKey::new(&request.split, request.server.is_ipv4(), syn.is_some());
+        let key = ConfigKey::new(request, syn.is_some());
         let settings = self.settings.of(stack, key);
         let Some(config) = settings else { return answer(Err(Refusal::Busy)) };
+        let active = syn.is_none();
         let opened = match syn {
             None => self.connect(request, &config),
             Some(packet) => self.grant(request, &packet, &config),
@@ -126,9 +135,23 @@ impl Thread {
             Err(Unopened::Exists) => return answer(Err(Refusal::Exists)),
             Err(_) => return answer(Err(Refusal::Busy)),
         };
-        self.driver.stack.set_dscp(id, request.dscp);
+        let ends = match active {
+            true => Ends { local: request.client, remote: request.server },
+            false => Ends { local: request.server, remote: request.client },
+        };
+        self.register(ends);
+        self.driver.stack.set_dscp(id, request.manner.dscp);
         let shared = SharedState::new(id, Arc::clone(&self.inbox));
-        self.sessions.insert(id, Session::new(shared, answer));
+        self.sessions.insert(id, Session::new(shared, ends, answer));
+    }
+
+    /// Lets the packet filter direct the packets of a connection to this thread. The segment has flags that no TCP sends together.
+    fn register(&mut self, ends: Ends) {
+        let mut packet = Vec::with_capacity(60);
+        let tcp = Header { flags: Flags::SYN | Flags::FIN, ..Header::default() };
+        Packet { ends, ip: IpFields::default(), tcp, payload: Payload::Bytes(&[]) }
+            .write_headers(&mut packet);
+        self.driver.send(&packet);
     }
 
     /// Opens a connection to the server in the client's name.
@@ -254,4 +277,16 @@ impl Thread {
             }
         }
     }
+}
+
+/// Sends the engine's SYNs as this machine sends its own packets. For connection tracking they open the connection, so that the packet filter of the
+/// administrator, which may forward no new connection from the engine's device, forwards what follows.
+fn sends_syn(sender: &RawSender, pieces: &[IoSlice<'_>]) -> bool {
+    let Some(packet) = pieces.first().and_then(|head| head.get(VIRTIO_HEADER_LEN..)) else { return false };
+    let Some(syn) = Syn::read(packet) else { return false };
+    let mut whole = packet.to_vec();
+    syn.complete_checksum(&mut whole);
+    // If it cannot be sent, it is lost, and is repeated.
+    let _ = sender.send(&whole, syn.tuple.server);
+    true
 }

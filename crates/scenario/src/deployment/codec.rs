@@ -73,14 +73,15 @@ fn joined(items: &[impl ToString]) -> String {
     items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// `"eth0"`, `["eth0", "eth1"]`.
+/// `"eth0"`, `["eth0", "ppp*"]`.
 pub(super) struct InterfaceNames;
 
 impl Codec<Vec<String>> for InterfaceNames {
     fn read(&self, value: &Value) -> Result<Vec<String>, Refused> {
-        let fits = |name: &String| {
+        let fits = |written: &String| {
+            let name = written.strip_suffix('*').unwrap_or(written);
             (1..=INTERFACE_NAME).contains(&name.len())
-                && !matches!(name.as_str(), "." | "..")
+                && !matches!(name, "." | "..")
                 && name.bytes().all(|byte| byte.is_ascii_graphic() && !br#"/:"\*"#.contains(&byte))
         };
         let name = |value: &Value| match value {
@@ -102,7 +103,7 @@ impl Codec<Vec<String>> for InterfaceNames {
         }
     }
     fn accepted(&self) -> String {
-        "the name of a network interface such as \"eth0\", or a list of them".to_owned()
+        "the name of a network interface such as \"eth0\", the beginning of names such as \"ppp*\", or a list of them".to_owned()
     }
 }
 
@@ -121,5 +122,23 @@ impl Codec<SocketAddr> for Socket {
     }
     fn accepted(&self) -> String {
         "an address and a port such as \"127.0.0.1:9464\" or \"[::1]:9464\"".to_owned()
+    }
+}
+
+/// `"0x3f000000"`.
+pub(super) struct Marks;
+
+impl Codec<u32> for Marks {
+    fn read(&self, value: &Value) -> Result<u32, Refused> {
+        let Value::Text(text) = value else { return Err(Refused::default()) };
+        let bits = text.strip_prefix("0x").and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let six_in_a_row = |bits: &u32| *bits != 0 && bits >> bits.trailing_zeros() == 0x3f;
+        bits.filter(six_in_a_row).ok_or_else(Refused::default)
+    }
+    fn show(&self, typed: &u32) -> Value {
+        Value::Text(format!("{typed:#x}"))
+    }
+    fn accepted(&self) -> String {
+        "six bits in a row of the packet mark such as \"0x3f000000\"".to_owned()
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::codec::{InterfaceNames, Networks, Ports, Socket};
-use super::model::{Class, Deployment, Opener};
+use super::codec::{InterfaceNames, Marks, Networks, Ports, Socket};
+use super::model::{Class, Deployment, Opener, interface_fits};
 use crate::error::{Error, Mistake, Place};
 use crate::file::read_text;
 use crate::form::{self, Form, Report, Shorthand};
@@ -77,6 +77,7 @@ fn describe(form: &mut Form<'_>, deployment: &mut Deployment) {
         form.field("threads", &mut workings.threads, &OrWord("auto", AtMost(MOST_THREADS)));
         form.field("drain", &mut workings.drain, &TIME);
         form.field("user", &mut workings.user, &OrWord("unchanged", TEXT));
+        form.field("marks", &mut workings.marks, &Marks);
     });
     if let Form::Read(reading) = form {
         // Read one by one beside this.
@@ -122,6 +123,7 @@ fn class(form: &mut Form<'_>, class: &mut Class) {
         optional(form, "ports", &mut matches.ports, &Ports);
         optional(form, "from", &mut matches.from, &Networks);
         optional(form, "to", &mut matches.to, &Networks);
+        optional(form, "out", &mut matches.out, &InterfaceNames);
         form.field("opened-by", &mut matches.opener, &OPENERS);
     });
     form.field("proxy", &mut class.proxy, &FLAG);
@@ -137,9 +139,12 @@ fn optional<T>(form: &mut Form<'_>, key: &'static str, list: &mut Vec<T>, codec:
 
 fn interfaces_differ(root: &Node, deployment: &Deployment, report: &mut Report) {
     let interfaces = &deployment.interfaces;
-    let Some(both) = interfaces.clients.iter().find(|name| interfaces.satellite.contains(name)) else {
-        return;
+    let overlap = |one: &str, other: &str| {
+        let begin = |pattern: &str| pattern.strip_suffix('*').unwrap_or(pattern).to_owned();
+        interface_fits(one, &begin(other)) || interface_fits(other, &begin(one))
     };
+    let of_satellite = |name: &&String| interfaces.satellite.iter().any(|other| overlap(name, other));
+    let Some(both) = interfaces.clients.iter().find(of_satellite) else { return };
     let table: Option<&Table> = root.as_table();
     let entry = table.and_then(|table| table.find("interfaces.satellite"));
     report.add(Mistake {

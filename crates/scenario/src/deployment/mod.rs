@@ -5,4 +5,7 @@ mod describe;
 mod model;
 
 pub use crate::split::{Datapath, Opening, Side, Split};
-pub use model::{Class, Deployment, Interfaces, Limits, Match, Opener, PortRange, Prefix, Watch, Workings};
+pub use model::{
+    Class, Deployment, Interfaces, Limits, Match, Opened, Opener, PortRange, Prefix, Watch, Workings,
+    interface_fits,
+};
