@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bentpipe_scenario::deployment::{Class, Deployment, Opened, Opener, Side};
 use nix::net::if_::if_indextoname;
@@ -30,6 +31,14 @@ impl ConnectionClass {
         deployment.classes[number].proxy.then_some(Self { deployment, number, opener })
     }
 
+    /// On which side of the proxy a half is: 0 over the satellite, 1 towards the clients. The half of the client is number 0.
+    pub fn side(&self, which: usize) -> usize {
+        match self.opener {
+            Opener::Satellite => which,
+            Opener::Clients => 1 - which,
+        }
+    }
+
     /// How the half of the client is configured, which opened the connection.
     pub fn front(&self) -> &Side {
         match self.opener {
@@ -49,12 +58,17 @@ impl ConnectionClass {
     /// What the engine is asked for to make a half of a connection of this class.
     pub fn request(&self, tuple: Tuple, manner: Manner) -> HalfRequest {
         let Tuple { client, server } = tuple;
-        HalfRequest { client, server, opener: self.opener, manner, split: self.split.clone() }
+        HalfRequest { client, server, manner, split: self.split.clone() }
     }
 
     /// Which side of the proxy opened the connection.
     pub fn opener(&self) -> Opener {
         self.opener
+    }
+
+    /// How long a half may take to acknowledge anything of what came before a reset.
+    pub fn reset_after(&self) -> Duration {
+        Duration::from_nanos(self.deployment.limits.reset_after.as_nanos())
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -20,6 +19,7 @@ use crate::lines;
 use crate::marks::{Kind, Marks};
 use crate::metrics::Reason;
 use crate::outside::{self, Found, Outside};
+use crate::places::Count;
 use crate::privileges;
 use crate::probe;
 use crate::relay::{self, Relay};
@@ -201,7 +201,7 @@ impl Daemon {
                 self.stop_diverting();
                 self.watch = None;
                 drop(newer);
-                let active = self.shared.active.load(Ordering::Relaxed);
+                let active = self.shared.places.count().open;
                 eprintln!("bentpipe: a newer proxy takes new connections; {active} are finished here");
                 return self.drain(signals, None);
             }
@@ -218,7 +218,7 @@ impl Daemon {
         self.look_outside();
         let shared = &self.shared;
         let (memory, limit) = (shared.memory(), shared.deployment().limits.memory);
-        let (active, most) = (shared.active.load(Ordering::Relaxed), shared.most_connections());
+        let (active, most) = (shared.places.count().open, shared.most_connections());
         shared.metrics.memory.set(i64::try_from(memory).unwrap_or(i64::MAX));
         // New connections are split again a tenth below the limit (chosen).
         let bypass = shared.bypass();
@@ -362,7 +362,7 @@ impl Daemon {
         self.stop_diverting();
         let begin = Instant::now();
         let waits = || patience.is_none_or(|patience| begin.elapsed() < patience);
-        while self.shared.active.load(Ordering::Relaxed) > 0 && waits() {
+        while self.shared.places.count() != Count::default() && waits() {
             if let Some(Signal::SIGTERM | Signal::SIGINT) = wait(signals, CHECK_INTERVAL) {
                 break;
             }

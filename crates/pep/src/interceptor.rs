@@ -28,6 +28,7 @@ use crate::half::{Answer, Half, Opening, Refusal};
 use crate::marks::{Kind, Marks};
 use crate::metrics::Reason;
 use crate::packet::{self, Syn, Tuple, Unreachable};
+use crate::places::Place;
 use crate::relay;
 use crate::rules::OPENERS;
 use crate::shared::{Expected, Inbox, Shared};
@@ -63,6 +64,7 @@ struct Waiting {
     /// The connection to the server, if the kernel makes it.
     socket: Option<OwnedFd>,
     last_seen: Instant,
+    place: Place,
 }
 
 /// The thread that reads SYNs.
@@ -194,22 +196,22 @@ impl Interceptor {
         };
         let bound =
             self.shared.routes_by_arrival[usize::from(opener == Opener::Satellite)].load(Ordering::Relaxed);
-        if let Some(why) = self.shared.lacks_room().or_else(|| lacks_way(&class, way, bound)) {
-            return self.pass_on(&syn, way, &packet, Some(why));
-        }
+        let place = self.shared.take_place(syn.tuple.client.ip());
+        let place = match place.and_then(|place| lacks_way(&class, way, bound).map_or(Ok(place), Err)) {
+            Ok(place) => place,
+            Err(why) => return self.pass_on(&syn, way, &packet, Some(why)),
+        };
         let manner = Manner { dscp: syn.dscp, mss: syn.mss, way, bound };
         if class.split.syn == Early {
-            self.shared.active.fetch_add(1, Ordering::Relaxed);
-            return self.accept(&syn, class, manner, None, &packet);
+            return self.accept(&syn, Expected::new(class, manner, place), &packet);
         }
         let number = self.next;
         self.next += 1;
         match self.dial(number, &syn, &class, manner) {
             Ok(socket) => {
-                self.shared.active.fetch_add(1, Ordering::Relaxed);
                 self.numbers.insert(syn.tuple, number);
                 let last_seen = Instant::now();
-                self.waiting.insert(number, Waiting { syn, class, manner, packet, socket, last_seen });
+                self.waiting.insert(number, Waiting { syn, class, manner, packet, socket, last_seen, place });
             }
             // The connection exists already, or has just ended, so that the kernel knows what to answer.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE)) => {
@@ -267,29 +269,22 @@ impl Interceptor {
         self.numbers.remove(&waiting.syn.tuple);
         match answer {
             Ok(half) => {
-                let Waiting { syn, class, manner, packet, .. } = waiting;
-                self.accept(&syn, class, manner, Some(half), &packet);
+                let Waiting { syn, class, manner, packet, mut place, .. } = waiting;
+                place.open();
+                let expected = Expected { half: Some(half), ..Expected::new(class, manner, place) };
+                self.accept(&syn, expected, &packet);
             }
-            Err(refusal) => {
-                self.shared.active.fetch_sub(1, Ordering::Relaxed);
-                self.refuse(&waiting, refusal);
-            }
+            Err(refusal) => self.refuse(&waiting, refusal),
         }
     }
 
     /// Lets the kernel or the engine answer the client's SYN, as its class says.
-    fn accept(
-        &mut self,
-        syn: &Syn,
-        class: ConnectionClass,
-        manner: Manner,
-        half: Option<Half>,
-        packet: &[u8],
-    ) {
-        let (tuple, opener, since) = (syn.tuple, class.opener(), Instant::now());
-        let engine = self.shared.engine.as_ref().filter(|_| engine::answers(&class));
-        let request = engine.map(|engine| (Arc::clone(engine), class.request(tuple, manner)));
-        self.shared.expected().insert(tuple, Expected { class, manner, half, since });
+    fn accept(&mut self, syn: &Syn, expected: Expected, packet: &[u8]) {
+        let (tuple, class) = (syn.tuple, &expected.class);
+        let opener = class.opener();
+        let engine = self.shared.engine.as_ref().filter(|_| engine::answers(class));
+        let request = engine.map(|engine| (Arc::clone(engine), class.request(tuple, expected.manner)));
+        self.shared.expected().insert(tuple, expected);
         let Some((engine, request)) = request else { return self.put_back(opener, packet, tuple) };
         let relay = Arc::clone(&self.relays[usize::from(tuple.client.port()) % self.relays.len()]);
         let answer: Answer = Box::new(move |answer| relay.send(relay::Message::Front { tuple, answer }));
@@ -345,7 +340,6 @@ impl Interceptor {
             if let Some(waiting) = self.waiting.remove(&number) {
                 self.numbers.remove(&waiting.syn.tuple);
                 waiting.socket.iter().for_each(sockets::reset);
-                self.shared.active.fetch_sub(1, Ordering::Relaxed);
             }
         }
         let mut expected = self.shared.expected();

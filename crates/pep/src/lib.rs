@@ -7,6 +7,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("the proxy is made of transparent sockets and the packet filter of Linux");
 
+mod bucket;
 mod class;
 mod connection;
 mod daemon;
@@ -17,17 +18,21 @@ mod error;
 mod flow;
 mod half;
 mod interceptor;
+mod keepalive;
+mod last_bytes;
 mod lines;
 mod marks;
 mod metrics;
 mod outside;
 mod packet;
+mod places;
 mod privileges;
 mod probe;
 mod relay;
 mod report;
 mod routes;
 mod rules;
+mod running;
 mod shared;
 mod sight;
 mod slot;
@@ -40,4 +45,5 @@ pub use doctor::{Finding, State, examine};
 pub use error::Error;
 pub use report::{HalfReport, Report};
 pub use rules::{check, clean};
+pub use running::{Running, running};
 pub use sockets::choose_congestion_control;

@@ -1,5 +1,7 @@
 //! A thread that accepts connections, opens their other halves and moves their bytes.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use slab::Slab;
 use socket2::Socket;
 
 use crate::class::ConnectionClass;
-use crate::connection::{AfterTurn, BACK, Connection, FRONT};
+use crate::connection::{AfterTurn, BACK, Connection, FRONT, Owner};
 use crate::flow::Pipes;
 use crate::half::{Answer, Ending, Half, OnEnd, Opening, Refusal};
 use crate::packet::Tuple;
@@ -55,6 +57,8 @@ struct Entry {
     connection: Connection,
     /// The connection is to have another turn without an event.
     again: bool,
+    /// When the connection is to have another turn, if that is known.
+    alarm: Option<Instant>,
 }
 
 /// A thread.
@@ -67,6 +71,8 @@ pub(crate) struct Relay {
     generation: u32,
     pipes: Pipes,
     again: Vec<u64>,
+    /// Tokens of connections with alarms, the earliest first. Those whose connection has another alarm now are ignored.
+    alarms: BinaryHeap<Reverse<(Instant, u64)>>,
     stopping: bool,
     number: usize,
     /// When the last round of samples began.
@@ -98,6 +104,7 @@ impl Relay {
             generation: 0,
             pipes: Pipes::new(pipes),
             again: Vec::new(),
+            alarms: BinaryHeap::new(),
             stopping: false,
             number,
             sampled_at: Instant::now(),
@@ -111,12 +118,10 @@ impl Relay {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         while !(self.stopping && self.connections.is_empty()) {
             events.clear();
-            let patience =
-                match (self.again.is_empty() && self.sampling.is_none(), self.has_something_to_sample()) {
-                    (false, _) => Some(Timespec::default()),
-                    (true, true) => Some(Timespec { tv_sec: SAMPLE_INTERVAL.as_secs() as i64, tv_nsec: 0 }),
-                    (true, false) => None,
-                };
+            let patience = self.patience().map(|patience| Timespec {
+                tv_sec: patience.as_secs() as i64,
+                tv_nsec: patience.subsec_nanos().into(),
+            });
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), patience.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -135,6 +140,7 @@ impl Relay {
                     self.turn(key);
                 }
             }
+            self.ring_alarms();
             if self.sampling.is_none() && self.sampled_at.elapsed() >= SAMPLE_INTERVAL {
                 self.sampled_at = Instant::now();
                 self.sampling = Some((0, 0));
@@ -143,6 +149,34 @@ impl Relay {
             self.sample();
         }
         Ok(())
+    }
+
+    /// How long to wait for events; without end if there is nothing else to do.
+    fn patience(&self) -> Option<Duration> {
+        if !self.again.is_empty() || self.sampling.is_some() {
+            return Some(Duration::ZERO);
+        }
+        let alarm = self.alarms.peek().map(|Reverse((at, _))| at.saturating_duration_since(Instant::now()));
+        let sample = self.has_something_to_sample().then_some(SAMPLE_INTERVAL);
+        alarm.into_iter().chain(sample).min()
+    }
+
+    /// Gives their turns to connections whose time has come.
+    fn ring_alarms(&mut self) {
+        if self.alarms.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some(Reverse((at, token))) =
+            self.alarms.peek().copied().filter(|Reverse((at, _))| *at <= now)
+        {
+            self.alarms.pop();
+            let key = self.find(token).filter(|key| self.connections[*key].alarm == Some(at));
+            if let Some(key) = key {
+                self.connections[key].alarm = None;
+                self.turn(key);
+            }
+        }
     }
 
     fn has_something_to_sample(&self) -> bool {
@@ -171,7 +205,7 @@ impl Relay {
                 Message::Answer { token, answer } => self.answered(token, answer),
                 Message::Over { token, ending } => {
                     if let Some(key) = self.find(token) {
-                        self.end(key, ending);
+                        self.over(key, ending);
                     }
                 }
                 Message::Report(sender) => {
@@ -227,10 +261,11 @@ impl Relay {
 
     /// Begins a connection with the server's half that waits for this client, or opens one.
     fn begin(&mut self, tuple: Tuple, expected: Expected, front: Half) {
-        let Expected { class, manner, half, .. } = expected;
+        let Expected { class, manner, half, place, .. } = expected;
         self.generation = (self.generation + 1) & GENERATION;
-        let connection = Connection::new(&self.shared, tuple, class.clone(), front);
-        let key = self.connections.insert(Entry { generation: self.generation, connection, again: false });
+        let connection = Connection::new(&self.shared, Owner { tuple, place }, class.clone(), front);
+        let generation = self.generation;
+        let key = self.connections.insert(Entry { generation, connection, again: false, alarm: None });
         match half {
             Some(half) => self.join(key, half),
             None => self.open(key, tuple, manner, &class),
@@ -280,14 +315,9 @@ impl Relay {
 
     /// Hands the connection to the engine if that has one of its halves; the engine then moves the bytes. False if the kernel has both halves.
     fn hand_over(&mut self, key: usize) -> bool {
-        let token = self.token(key, FRONT);
-        let Some((control, socket)) = self.connections[key].connection.engine_and_socket() else {
-            return false;
-        };
-        let inbox = Arc::clone(&self.inbox);
-        let on_end: OnEnd = Box::new(move |ending| inbox.send(Message::Over { token, ending }));
-        control.carry(Arc::clone(socket), on_end);
-        true
+        let (token, inbox) = (self.token(key, FRONT), Arc::clone(&self.inbox));
+        let on_end = || -> OnEnd { Box::new(move |ending| inbox.send(Message::Over { token, ending })) };
+        self.connections[key].connection.hand_over(on_end)
     }
 
     /// Subscribes to events of this half.
@@ -330,7 +360,7 @@ impl Relay {
         if !connection.connected() {
             return self.end(key, Ending::Reset);
         }
-        if let Some((_, back)) = connection.engine_and_socket() {
+        if let Some(back) = connection.socket_beside_engine() {
             // Removing fails only if the socket was never added.
             let _ = epoll::delete(&self.epoll, back);
             self.hand_over(key);
@@ -343,13 +373,33 @@ impl Relay {
     }
 
     fn turn(&mut self, key: usize) {
+        let after = self.connections[key].connection.turn(&mut self.pipes);
+        self.follow(key, after);
+    }
+
+    /// The engine has moved the last byte of a connection.
+    fn over(&mut self, key: usize, ending: Ending) {
+        let after = match ending {
+            Ending::Reset => self.connections[key].connection.deliver_last_bytes(),
+            Ending::Closed => AfterTurn::End(ending),
+        };
+        self.follow(key, after);
+    }
+
+    fn follow(&mut self, key: usize, after: AfterTurn) {
         let token = self.token(key, FRONT);
         let entry = &mut self.connections[key];
-        match entry.connection.turn(&mut self.pipes) {
+        match after {
             AfterTurn::Wait => {}
             AfterTurn::GoOn => {
                 if !std::mem::replace(&mut entry.again, true) {
                     self.again.push(token);
+                }
+            }
+            AfterTurn::Until(at) => {
+                if entry.alarm.is_none_or(|alarm| at < alarm) {
+                    entry.alarm = Some(at);
+                    self.alarms.push(Reverse((at, token)));
                 }
             }
             AfterTurn::End(ending) => self.end(key, ending),
@@ -358,5 +408,9 @@ impl Relay {
 
     fn end(&mut self, key: usize, ending: Ending) {
         self.connections.remove(key).connection.end(&self.shared, ending);
+        if self.connections.is_empty() {
+            // There will be no sample.
+            self.shared.memory[self.number].store(0, Ordering::Relaxed);
+        }
     }
 }

@@ -306,35 +306,18 @@ fn conditions(matches: &Match) -> Vec<String> {
     let of_version = |(family, is_v4): (&str, bool)| {
         let mut condition = String::new();
         for (key, networks) in [("saddr", &matches.from), ("daddr", &matches.to)] {
-            let fitting = || networks.iter().filter(|network| network.address.is_ipv4() == is_v4);
             if networks.is_empty() {
                 continue;
             }
-            fitting().next()?;
-            let _ = write!(condition, "{family} {key} {{ {} }} ", joined(minimal(fitting())));
+            let fitting = networks.iter().filter(|network| network.address.is_ipv4() == is_v4);
+            // The packet filter refuses overlapping intervals.
+            let fitting = Prefix::minimal(&fitting.copied().collect::<Vec<_>>());
+            fitting.first()?;
+            let _ = write!(condition, "{family} {key} {{ {} }} ", joined(fitting.iter()));
         }
         Some(condition + &ports)
     };
     [("ip", true), ("ip6", false)].into_iter().filter_map(of_version).collect()
-}
-
-/// Removes networks that lie in others, because the packet filter refuses overlapping intervals.
-fn minimal<'a>(networks: impl Iterator<Item = &'a Prefix>) -> impl Iterator<Item = &'a Prefix> {
-    let all: Vec<&Prefix> = networks.collect();
-    let covered = |index: usize, network: &Prefix| {
-        all.iter().enumerate().any(|(other, larger)| {
-            other != index
-                && larger.contains(network.address)
-                && (larger.length < network.length || (larger.length == network.length && other < index))
-        })
-    };
-    let kept: Vec<&Prefix> = all
-        .iter()
-        .enumerate()
-        .filter(|(index, network)| !covered(*index, network))
-        .map(|(_, network)| *network)
-        .collect();
-    kept.into_iter()
 }
 
 fn joined(items: impl Iterator<Item = impl ToString>) -> String {
@@ -377,7 +360,7 @@ pub fn check(deployment: &Deployment) -> Result<String, Error> {
     for class in &deployment.classes {
         let _ = writeln!(text, "# {}: {}", class.name, description(class));
     }
-    text.push_str("# whatever belongs to no class: forwarded untouched\n#\n# rules of the packet filter (the ports of tproxy are chosen at the start):\n");
+    text.push_str("# everything else: forwarded untouched\n#\n# rules of the packet filter (the ports of tproxy are chosen at the start):\n");
     text.push_str(&plan);
     match NFT.run(&["-c", "-f", "-"], &plan).map_err(Error::from) {
         Ok(_) => {}
@@ -427,7 +410,7 @@ fn description(class: &Class) -> String {
             Datapath::Kernel => "the kernel",
             Datapath::Engine => "our engine",
         };
-        let limit = side.rate_limit.map_or_else(String::new, |rate| format!(", at most {rate} each"));
+        let limit = side.rate_limit.map_or_else(String::new, |limit| format!(", at most {limit}"));
         format!("{} of {datapath}{limit}", side.cc)
     };
     format!(

@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
@@ -11,10 +12,12 @@ use std::time::Instant;
 use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener};
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::bucket::Buckets;
 use crate::class::ConnectionClass;
 use crate::half::{Engine, Half};
 use crate::metrics::{Metrics, Reason};
 use crate::packet::Tuple;
+use crate::places::{Bounds, Place, Places};
 use crate::report::Report;
 use crate::sight::Way;
 use crate::sockets::Manner;
@@ -27,7 +30,7 @@ pub(crate) struct Shared {
     /// The engine, if a class uses it.
     pub engine: Option<Arc<dyn Engine>>,
     /// Connections that exist or are being made.
-    pub active: AtomicU32,
+    pub places: Places,
     /// How many descriptors the process may have.
     pub descriptors: Descriptors,
     /// Why new connections are forwarded untouched; [`Reason::NONE`] if they are not.
@@ -39,6 +42,8 @@ pub(crate) struct Shared {
     /// Memory in all buffers of each relay, in bytes.
     pub memory: Vec<AtomicU64>,
     pub metrics: Metrics,
+    /// Rates that connections share.
+    pub buckets: Buckets,
     /// Takes a report of each finished connection, if there is a log.
     pub lines: Option<SyncSender<Report>>,
     /// Number of the next connection.
@@ -52,6 +57,14 @@ pub(crate) struct Expected {
     /// The half towards the server, if that has answered already.
     pub half: Option<Half>,
     pub since: Instant,
+    pub place: Place,
+}
+
+impl Expected {
+    /// A connection whose server has not answered yet.
+    pub fn new(class: ConnectionClass, manner: Manner, place: Place) -> Self {
+        Self { class, manner, half: None, since: Instant::now(), place }
+    }
 }
 
 /// How many descriptors the process may have.
@@ -91,17 +104,20 @@ pub(crate) struct Resources {
 
 impl Shared {
     pub fn new(deployment: Deployment, resources: Resources) -> Self {
+        let metrics = Metrics::new();
+        metrics.name_classes(&deployment);
         Self {
             deployment: RwLock::new(Arc::new(deployment)),
             expected: Mutex::default(),
             engine: resources.engine,
-            active: AtomicU32::new(0),
+            places: Places::default(),
             descriptors: resources.descriptors,
             bypass: AtomicU8::new(Reason::NONE),
             obstacles: Mutex::default(),
             routes_by_arrival: Default::default(),
             memory: (0..resources.relays).map(|_| AtomicU64::new(0)).collect(),
-            metrics: Metrics::new(),
+            metrics,
+            buckets: Buckets::default(),
             lines: resources.lines,
             next_id: AtomicU64::new(1),
         }
@@ -122,11 +138,11 @@ impl Shared {
         if let Some(half) = expected.half {
             half.abort();
         }
-        self.active.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Sets another configuration for new connections.
     pub fn replace_deployment(&self, deployment: Deployment) {
+        self.metrics.name_classes(&deployment);
         *self.deployment.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(deployment);
     }
 
@@ -163,10 +179,11 @@ impl Shared {
         *self.obstacles.lock().unwrap_or_else(PoisonError::into_inner) = found;
     }
 
-    /// Why there is no room for another connection, if there is none.
-    pub fn lacks_room(&self) -> Option<Reason> {
-        let full = self.active.load(Ordering::Relaxed) >= self.most_connections();
-        self.bypass().or(full.then_some(Reason::Connections))
+    /// Takes a place for a half-open connection of a client, or says why there is none.
+    pub fn take_place(&self, client: IpAddr) -> Result<Place, Reason> {
+        let deployment = self.deployment();
+        let bounds = Bounds::new(&deployment.limits, self.most_connections());
+        self.bypass().map_or_else(|| self.places.take(client, &bounds), Err)
     }
 }
 

@@ -9,6 +9,7 @@ use bentpipe_scenario::deployment::{Side, Split};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::half::{Half, Telemetry};
+use crate::keepalive::Keepalive;
 use crate::packet::Tuple;
 use crate::sight::Way;
 
@@ -19,8 +20,6 @@ const PASSING_NUMBER: i32 = 0x6270_0001;
 const MSS: std::ops::RangeInclusive<u16> = 88..=32_767;
 /// Connections that may wait to be accepted by a thread (chosen).
 const BACKLOG: i32 = 16_384;
-/// Idle time before keep-alive probes, the default of Linux.
-const KEEPALIVE: Duration = Duration::from_secs(7200);
 
 /// Where the listening sockets are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -143,12 +142,15 @@ pub(crate) fn prepare(socket: &Socket, side: &Side, buffer: Option<u64>) -> io::
     socket.set_tcp_nodelay(true)?;
     // An urgent byte keeps its position in the stream, but is no longer marked urgent.
     socket.set_out_of_band_inline(true)?;
-    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+    if let Some(Keepalive { idle, interval, questions }) = Keepalive::of(side) {
+        let keepalive = TcpKeepalive::new().with_time(idle).with_interval(interval).with_retries(questions);
+        socket.set_tcp_keepalive(&keepalive)?;
+    }
     if let Some(name) = side.kernel_cc() {
         socket.set_tcp_congestion(name.as_bytes())?;
     }
-    if let Some(rate) = side.rate_limit {
-        let bytes_per_s: u64 = rate.bps() / 8;
+    if let Some(limit) = side.rate_limit {
+        let bytes_per_s: u64 = limit.rate.bps() / 8;
         set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes_per_s)?;
     }
     if let Some(buffer) = buffer {

@@ -66,10 +66,11 @@ pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn half:
     let range = range(slot, threads(deployment));
     let threads = range.len();
     let mtu = mtu(&deployment.interfaces.satellite).unwrap_or(USUAL_MTU);
+    let connections = deployment.limits.connections.saturating_add(deployment.limits.half_open) as usize;
     let limits = Limits {
-        connections: deployment.limits.connections as usize,
-        half_open: deployment.limits.connections as usize,
-        orphans: deployment.limits.connections as usize,
+        connections,
+        half_open: connections,
+        orphans: connections,
         // The stack gives one host at most four fifths of its memory. With a quarter more, one host alone can reach the limit of the proxy.
         bytes: usize::try_from(deployment.limits.memory / threads.max(1) as u64 / 4 * 5)
             .unwrap_or(usize::MAX),

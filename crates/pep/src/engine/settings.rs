@@ -9,14 +9,12 @@ use bentpipe_scenario::deployment::Split;
 use bentpipe_tcp::{Config, KeepAlive, ReceiveWindow};
 
 use crate::half::HalfRequest;
+use crate::keepalive::Keepalive;
 
 /// Mode for networks that are shared with others, of those algorithms that have one.
 const SAFE: &str = "cc.mode=safe";
 /// Least time by which timeouts exceed the smoothed round trip, as in Linux (`TCP_RTO_MIN`).
 const RTO_MARGIN: Duration = Duration::from_millis(200);
-/// Keep-alive of idle connections, as the kernel does it for its half (`tcp_keepalive_time`, `tcp_keepalive_intvl`, `tcp_keepalive_probes`).
-const KEEP_ALIVE: KeepAlive =
-    KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 };
 /// First receive window in bytes (chosen).
 const FIRST_WINDOW: u64 = 256 << 10;
 
@@ -92,11 +90,17 @@ fn config(stack: &Stack, key: &ConfigKey) -> Option<Config> {
         rto,
         mss: announced.map_or(full, |mss| full.min(u32::from(mss))),
         timestamps_len: TIMESTAMPS_LEN,
-        rate_limit: side.rate_limit,
+        rate_limit: side.rate_limit.map(|limit| limit.rate),
         send_buffer: buffer,
         receive_window: ReceiveWindow::Auto { initial: FIRST_WINDOW.min(buffer), limit: buffer },
-        keep_alive: Some(KEEP_ALIVE),
+        keep_alive: Keepalive::of(side).map(keep_alive),
         ecn: key.ecn,
         ..usual
     })
+}
+
+fn keep_alive(keepalive: Keepalive) -> KeepAlive {
+    let seconds = |time: std::time::Duration| Duration::from_secs(time.as_secs());
+    let Keepalive { idle, interval, questions } = keepalive;
+    KeepAlive { idle: seconds(idle), interval: seconds(interval), probes: questions }
 }

@@ -1,8 +1,11 @@
 //! A thread of the engine: packets on one side, sockets of the other halves on the other.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time;
 
 use bentpipe_base::{Duration, Flags};
 use bentpipe_host::{Driver, Id, Request, Unopened};
@@ -37,6 +40,8 @@ pub(crate) struct Thread {
     sessions: SecondaryMap<Id, Session>,
     /// Connections with more to do than their turn allowed.
     again: Vec<Id>,
+    /// Connections with alarms, the earliest first. Those that have another alarm now are ignored.
+    alarms: BinaryHeap<Reverse<(time::Instant, Id)>>,
 }
 
 impl Thread {
@@ -48,8 +53,16 @@ impl Thread {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &inbox, EventData::new_u64(INBOX), EventFlags::IN)?;
         epoll::add(&epoll, &driver, EventData::new_u64(DEVICE), EventFlags::IN)?;
-        let (settings, sessions, again) = (Settings::default(), SecondaryMap::new(), Vec::new());
-        Ok((Self { driver, inbox: Arc::clone(&inbox), epoll, settings, sessions, again }, inbox))
+        let thread = Self {
+            driver,
+            inbox: Arc::clone(&inbox),
+            epoll,
+            settings: Settings::default(),
+            sessions: SecondaryMap::new(),
+            again: Vec::new(),
+            alarms: BinaryHeap::new(),
+        };
+        Ok((thread, inbox))
     }
 
     /// Works until it is told to stop.
@@ -61,8 +74,7 @@ impl Thread {
         let mut drained = true;
         loop {
             self.driver.flush();
-            let at_once = !drained || !self.again.is_empty();
-            let wait = if at_once { Duration::ZERO } else { self.driver.time_to_deadline().min(PATIENCE) };
+            let wait = if drained { self.patience() } else { Duration::ZERO };
             events.clear();
             let wait = Timespec {
                 tv_sec: (wait.as_nanos() / 1_000_000_000) as i64,
@@ -86,12 +98,23 @@ impl Thread {
         }
     }
 
+    /// How long to wait for events.
+    fn patience(&self) -> Duration {
+        if !self.again.is_empty() {
+            return Duration::ZERO;
+        }
+        let wait = self.driver.time_to_deadline().min(PATIENCE);
+        let alarm =
+            self.alarms.peek().map(|Reverse((at, _))| at.saturating_duration_since(time::Instant::now()));
+        alarm.map_or(wait, |alarm| wait.min(Duration::from_nanos(alarm.as_nanos() as u64)))
+    }
+
     /// True if the thread is to end.
     fn read_inbox(&mut self) -> bool {
         for message in self.inbox.drain() {
             match message {
                 Message::Open { request, syn, answer } => self.open(&request, syn, answer),
-                Message::Carry { id, socket, on_end } => self.carry(id, Stream::new(socket, on_end)),
+                Message::Carry { id, carriage } => self.carry(id, Stream::new(carriage)),
                 Message::Abort(id) => self.abort(id),
                 Message::Register => {
                     let all: Vec<Ends> = self.sessions.values().map(|session| session.ends).collect();
@@ -114,9 +137,26 @@ impl Thread {
                 self.turn(id);
             }
         }
+        self.ring_alarms();
         // The interceptor passes new SYNs. One that comes by the device is a copy for a connection that has just been forgotten; it will be repeated.
         while let Some(request) = self.driver.stack.poll_request() {
             self.driver.stack.ignore(&request);
+        }
+    }
+
+    /// Gives their turns to connections whose time has come.
+    fn ring_alarms(&mut self) {
+        if self.alarms.is_empty() {
+            return;
+        }
+        let now = time::Instant::now();
+        while let Some(Reverse((at, id))) = self.alarms.peek().copied().filter(|Reverse((at, _))| *at <= now)
+        {
+            self.alarms.pop();
+            if let Some(session) = self.sessions.get_mut(id).filter(|session| session.alarm == Some(at)) {
+                session.alarm = None;
+                self.turn(id);
+            }
         }
     }
 
@@ -197,40 +237,33 @@ impl Thread {
         self.turn(id);
     }
 
-    /// Ends a connection whose far end has reset it or does not answer.
+    /// Ends a connection whose far end has reset it or does not answer. If its bytes are moved, those that had arrived before are passed on first.
     fn fail(&mut self, id: Id, events: Events) {
-        let now = self.driver.now();
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if let Stage::Carrying(stream) = &mut session.stage {
-            // Bytes that arrived before the reset are still passed on, as far as there is room.
-            stream.turn(now, &mut self.driver.stack, id);
-        }
+        let now = self.driver.now();
         if let Some(connection) = self.driver.stack.connection(id) {
             session.note(now, connection, true);
         }
-        if matches!(session.stage, Stage::Waiting | Stage::Failed) {
-            session.stage = Stage::Failed;
-            return;
-        }
-        self.driver.stack.release(id);
-        match self.sessions.remove(id).map(|session| session.stage) {
-            Some(Stage::Carrying(stream)) => stream.end(Ending::Reset),
-            Some(Stage::Opening(answer)) if events.contains(Events::RESET) => answer(Err(Refusal::Refused)),
-            Some(Stage::Opening(answer)) => answer(Err(Refusal::TimedOut)),
-            Some(Stage::Waiting | Stage::Failed) | None => {}
+        match &mut session.stage {
+            Stage::Carrying(stream) => {
+                stream.engine_reset = true;
+                self.turn(id);
+            }
+            Stage::Waiting | Stage::Failed => session.stage = Stage::Failed,
+            Stage::Opening(_) => {
+                self.driver.stack.release(id);
+                let why = if events.contains(Events::RESET) { Refusal::Refused } else { Refusal::TimedOut };
+                if let Some(Stage::Opening(answer)) = self.sessions.remove(id).map(|session| session.stage) {
+                    answer(Err(why));
+                }
+            }
         }
     }
 
     /// Begins to move bytes between a connection and the socket of its other half.
     fn carry(&mut self, id: Id, mut stream: Stream) {
-        let now = self.driver.now();
         let Some(session) = self.sessions.get_mut(id) else { return stream.end(Ending::Reset) };
-        if matches!(session.stage, Stage::Failed) {
-            stream.turn(now, &mut self.driver.stack, id);
-            self.sessions.remove(id);
-            self.driver.stack.release(id);
-            return stream.end(Ending::Reset);
-        }
+        stream.engine_reset = matches!(session.stage, Stage::Failed);
         let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let added = epoll::add(&self.epoll, &stream.socket, EventData::new_u64(id.data().as_ffi()), interest);
         session.stage = Stage::Carrying(stream);
@@ -246,6 +279,7 @@ impl Thread {
             return;
         };
         let over = flags.intersects(EventFlags::ERR | EventFlags::HUP);
+        stream.socket_reset |= flags.contains(EventFlags::ERR);
         stream.readable |= over || flags.intersects(EventFlags::IN | EventFlags::RDHUP);
         stream.writable |= over || flags.contains(EventFlags::OUT);
         self.turn(id);
@@ -259,7 +293,7 @@ impl Thread {
         let Stage::Carrying(stream) = &mut session.stage else { return };
         let moved = stream.turn(now, stack, id);
         if let Some(connection) = stack.connection(id) {
-            session.note(now, connection, moved == Moved::Over);
+            session.note(now, connection, matches!(moved, Moved::Over | Moved::Broken));
         }
         match moved {
             Moved::Waits => {}
@@ -267,6 +301,11 @@ impl Thread {
             Moved::GoesOn => {
                 session.again = true;
                 self.again.push(id);
+            }
+            Moved::Until(at) if session.alarm.is_some_and(|alarm| alarm <= at) => {}
+            Moved::Until(at) => {
+                session.alarm = Some(at);
+                self.alarms.push(Reverse((at, id)));
             }
             Moved::Broken => self.abort(id),
             Moved::Over => {

@@ -9,9 +9,9 @@ use crate::error::{Error, Mistake, Place};
 use crate::file::read_text;
 use crate::form::{self, Form, Report, Shorthand};
 use crate::parse;
-use crate::split::{Purpose, split};
+use crate::split::{CLIENT, Purpose, split};
 use crate::tree::{Node, Table, Value};
-use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, Refused, TEXT, TIME, Words};
+use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, Refused, TEXT, TIME, TIME_ABOVE_ZERO, Words};
 
 const OPENERS: Words<Opener> = Words(&[("clients", Opener::Clients), ("satellite", Opener::Satellite)]);
 /// Descriptors, ports and memory of a machine end long before.
@@ -66,6 +66,15 @@ fn describe(form: &mut Form<'_>, deployment: &mut Deployment) {
     form.table("limits", Shorthand::NONE, |form| {
         form.field("connections", &mut limits.connections, &AtMost(MOST_CONNECTIONS));
         form.field("memory", &mut limits.memory, &Bytes::at_least(1 << 20));
+        form.field(
+            "connections-per-client",
+            &mut limits.per_client,
+            &OrWord("none", AtMost(MOST_CONNECTIONS)),
+        );
+        form.field("half-open", &mut limits.half_open, &AtMost(MOST_CONNECTIONS));
+        form.field("half-open-per-client", &mut limits.half_open_per_client, &AtMost(MOST_CONNECTIONS));
+        form.field("client", &mut limits.client, &CLIENT);
+        form.field("reset-after", &mut limits.reset_after, &TIME_ABOVE_ZERO);
     });
     let watch = &mut deployment.watch;
     form.table("watch", Shorthand::NONE, |form| {
@@ -111,6 +120,17 @@ fn classes(root: &Node, deployment: &mut Deployment, report: &mut Report) {
         }
         let mut read = Class { name: format!("class-{}", number + 1), ..Class::default() };
         form::read(item, &path, report, |form| class(form, &mut read));
+        if let Some(other) = deployment.classes.iter().position(|other| other.name == read.name) {
+            let place =
+                item.as_table().and_then(|table| table.get("name")).map_or(&item.place, |node| &node.place);
+            report.add(Mistake {
+                place: place.clone(),
+                key: format!("{path}.name"),
+                found: format!("\"{}\", the name of class {}", read.name, other + 1),
+                accepted: "a name that no other class has".into(),
+                suggestion: None,
+            });
+        }
         deployment.classes.push(read);
     }
 }

@@ -2,7 +2,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use bentpipe_base::Duration;
 
-use crate::split::Split;
+use crate::split::{ClientPrefix, Split};
 
 /// A proxy between clients and a satellite link.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -99,6 +99,16 @@ pub struct Limits {
     pub connections: u32,
     /// Bytes in all buffers, those of the kernel included.
     pub memory: u64,
+    /// Connections at a time that one client has opened; no limit if absent.
+    pub per_client: Option<u32>,
+    /// Connections at a time whose server has not answered.
+    pub half_open: u32,
+    /// The same of one client.
+    pub half_open_per_client: u32,
+    /// What counts as one client.
+    pub client: ClientPrefix,
+    /// How long one half of a connection may go without progress with the bytes that came before a reset of the other half.
+    pub reset_after: Duration,
 }
 
 /// How the proxy can be watched.
@@ -144,7 +154,15 @@ impl Default for Class {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 50_000, memory: 1 << 30 }
+        Self {
+            connections: 50_000,
+            memory: 1 << 30,
+            per_client: None,
+            half_open: 16_384,
+            half_open_per_client: 512,
+            client: ClientPrefix::default(),
+            reset_after: Duration::from_secs(60),
+        }
     }
 }
 
@@ -172,6 +190,29 @@ impl Prefix {
             }
             _ => false,
         }
+    }
+}
+
+impl Prefix {
+    /// Sorts a network before those that lie in it, and these before all that lie behind it.
+    pub(super) fn order(&self) -> (bool, u128, u8) {
+        match self.address {
+            IpAddr::V4(address) => (false, address.to_bits().into(), self.length),
+            IpAddr::V6(address) => (true, address.to_bits(), self.length),
+        }
+    }
+
+    /// The same addresses as sorted networks of which none lies in another.
+    pub fn minimal(networks: &[Self]) -> Vec<Self> {
+        let mut sorted = networks.to_vec();
+        sorted.sort_unstable_by_key(Self::order);
+        let mut kept: Vec<Self> = Vec::new();
+        for network in sorted {
+            if kept.last().is_none_or(|last| !last.contains(network.address)) {
+                kept.push(network);
+            }
+        }
+        kept
     }
 }
 
