@@ -18,6 +18,7 @@ mod output;
 mod paper;
 mod pep;
 mod pep_args;
+mod pep_status;
 mod pep_top;
 mod pep_try;
 mod progress;
