@@ -15,12 +15,8 @@
 
 char bp_license[] SEC("license") = "Dual MIT/GPL";
 
-struct ns_common {
-	bp_u32 inum;
-} BP_RELOCATED;
-
 struct net {
-	struct ns_common ns;
+	bp_u64 net_cookie;
 } BP_RELOCATED;
 
 typedef struct {
@@ -43,6 +39,7 @@ struct sock_common {
 
 struct net_device {
 	int ifindex;
+	char name[16];
 } BP_RELOCATED;
 
 struct dst_entry {

@@ -29,20 +29,19 @@ _Static_assert(__builtin_offsetof(struct bp_sock_ops, sk) == 184, "as in the ker
 #define BP_OP_NEEDS_ECN 6
 
 /*
- * A prefix of this: the interface is matched first, and 0 stands for any. The number of an interface means one only together with that of its
- * network namespace. IPv4 addresses are mapped into IPv6's.
+ * A prefix of this: the interface is matched first, and zeros stand for any. It is known by its name and by the cookie of its network namespace:
+ * numbers of interfaces and of namespaces are given to others later. IPv4 addresses are mapped into IPv6's.
  */
 struct bp_key {
 	bp_u32 length;
-	bp_u32 namespace;
-	bp_u32 interface;
+	bp_u32 namespace[2];
+	char interface[16];
 	bp_u32 address[4];
 };
 
 struct bp_choice {
 	char name[16];
 	bp_u32 ecn;		/* the algorithm needs it: ask for it in the handshake */
-	bp_u32 interface;	/* for those who list the rules */
 };
 
 struct {
@@ -53,10 +52,28 @@ struct {
 	struct bp_choice *value;
 } bp_rules SEC(".maps");
 
-BP_INLINE struct bp_choice *bp_choose(struct bp_sock_ops *ops, bp_u32 namespace, bp_u32 interface)
+/* The interface of a key. What follows the end of a name is of no meaning. */
+BP_INLINE void bp_set_interface(struct bp_key *key, bp_u64 namespace, struct net_device *device)
 {
-	struct bp_key key = { .length = 192, .namespace = namespace, .interface = interface };
+	char over = 0;
 
+	key->namespace[0] = (bp_u32)namespace;
+	key->namespace[1] = (bp_u32)(namespace >> 32);
+#pragma unroll
+	for (int at = 0; at < 16; at++) {
+		char letter = device->name[at];
+
+		over |= !letter;
+		key->interface[at] = over ? 0 : letter;
+	}
+}
+
+BP_INLINE struct bp_choice *bp_choose(struct bp_sock_ops *ops, bp_u64 namespace, struct net_device *device)
+{
+	struct bp_key key = { .length = 320 };
+
+	if (device)
+		bp_set_interface(&key, namespace, device);
 	bp_u32 four = ops->remote_ip4, six[4];
 
 	/* All is loaded whatever the family: a pointer into the context must not depend on it. */
@@ -90,7 +107,7 @@ int bp_use(struct bp_sock_ops *ops)
 	tp = sk ? bp_tcp_sock(sk) : 0;
 	route = tp ? tp->inet_conn.icsk_inet.sk.sk_dst_cache : 0;
 	if (route)
-		choice = bp_choose(ops, tp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->ns.inum, route->dev->ifindex);
+		choice = bp_choose(ops, tp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net->net_cookie, route->dev);
 	if (!choice)
 		choice = bp_choose(ops, 0, 0);
 	if (!choice)

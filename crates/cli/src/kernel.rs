@@ -25,6 +25,8 @@ impl From<Error> for Failure {
 
 /// Runs the command.
 pub fn kernel(args: &KernelArgs) -> Result<(), Failure> {
+    #[cfg(feature = "kernel")]
+    bentpipe_kernel::enter_mounts_of_machine()?;
     match &args.command {
         KernelCommand::List(json) => list(json.json),
         KernelCommand::Doctor(json) => examine(json.json),
@@ -78,10 +80,10 @@ fn examine(json: bool) -> Result<(), Failure> {
         for check in &checks {
             let finding = match check.finding {
                 Finding::Ok => "ok",
-                Finding::Doubtful => "doubtful",
+                Finding::Doubtful => "warning",
                 Finding::Missing => "missing",
             };
-            let cure = if check.cure.is_empty() { String::new() } else { format!("; cure: {}", check.cure) };
+            let cure = if check.cure.is_empty() { String::new() } else { format!("; fix: {}", check.cure) };
             output::print(&format!("{finding:<9} {}: {}{cure}\n", check.what, check.found))?;
         }
     }

@@ -130,7 +130,11 @@ pub fn status(json: bool) -> Result<(), Failure> {
     }
     let mut rows = vec![["ALGORITHM", "TO", "INTERFACE", "CONTROL GROUP"].map(str::to_owned).to_vec()];
     rows.extend(status.rules.iter().map(|rule| {
-        let interface = if rule.interface == 0 { "any".to_owned() } else { rule.interface.to_string() };
+        let interface = match &rule.interface {
+            Some(name) if rule.is_there => name.clone(),
+            Some(name) => format!("{name} (not there)"),
+            None => "any".to_owned(),
+        };
         vec![rule.control.clone(), rule.to.clone(), interface, rule.group.to_string()]
     }));
     output::print(&table::list(&rows, output::look()))

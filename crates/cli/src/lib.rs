@@ -26,6 +26,8 @@ mod pep;
 #[cfg(feature = "pep")]
 mod pep_args;
 #[cfg(feature = "pep")]
+mod pep_status;
+#[cfg(feature = "pep")]
 mod pep_top;
 #[cfg(feature = "pep")]
 mod pep_try;

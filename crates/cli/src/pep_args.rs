@@ -1,7 +1,7 @@
 //! What the user may type after `bentpipe pep`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 
@@ -26,17 +26,13 @@ pub enum PepCommand {
     /// Run the proxy until SIGTERM; SIGHUP reads the configuration again
     Run(PepRunArgs),
     /// Check a configuration and show the packet filter's rules that it stands for; nothing is touched
-    Check {
-        /// The configuration
-        #[arg(value_name = "FILE.toml", default_value = CONFIG)]
-        config: String,
-    },
-    /// Show what this machine has and lacks for a proxy, and the command that mends it
-    Doctor {
-        /// The configuration whose interfaces and algorithms are to be there
-        #[arg(long, value_name = "FILE.toml")]
-        config: Option<String>,
-    },
+    Check(PepFile),
+    /// Show what this machine has and lacks for a proxy, and the command that fixes it
+    Doctor(PepFile),
+    /// Show whether a proxy runs, and how it is
+    Status(PepStatusArgs),
+    /// Stop the running proxy: it takes no new connections, and ends with the last one or when its `drain` is over
+    Stop(PepStopArgs),
     /// Show the busiest connections of a running proxy
     Top(PepTopArgs),
     /// Try the proxy over an emulated satellite, in network namespaces, without any configuration
@@ -45,12 +41,58 @@ pub enum PepCommand {
     Clean,
 }
 
+/// Which configuration.
+#[derive(Debug, clap::Args)]
+pub struct PepFile {
+    /// The configuration [default: /etc/bentpipe/pep.toml]
+    #[arg(value_name = "FILE.toml")]
+    file: Option<String>,
+    /// The same
+    #[arg(long, value_name = "FILE.toml", conflicts_with = "file")]
+    config: Option<String>,
+}
+
+impl PepFile {
+    /// Path of the configuration.
+    pub fn path(&self) -> &str {
+        self.named().unwrap_or(CONFIG)
+    }
+
+    /// Path of the configuration, if one was named or is where the package puts it.
+    pub fn path_if_there(&self) -> Option<&str> {
+        self.named().or_else(|| Path::new(CONFIG).exists().then_some(CONFIG))
+    }
+
+    fn named(&self) -> Option<&str> {
+        self.file.as_deref().or(self.config.as_deref())
+    }
+}
+
+/// Arguments of `pep status`.
+#[derive(Debug, clap::Args)]
+pub struct PepStatusArgs {
+    /// Where the proxy is watched (`listen` in the table `[watch]` of its configuration)
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:9464")]
+    pub from: SocketAddr,
+    /// Write JSON to standard output
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `pep stop`.
+#[derive(Debug, clap::Args)]
+pub struct PepStopArgs {
+    /// Cut the connections that exist instead of letting them end
+    #[arg(long)]
+    pub now: bool,
+}
+
 /// Arguments of `pep run`.
 #[derive(Debug, clap::Args)]
 pub struct PepRunArgs {
     /// The configuration
-    #[arg(long, value_name = "FILE.toml", default_value = CONFIG)]
-    pub config: String,
+    #[command(flatten)]
+    pub config: PepFile,
     /// Take new connections over from a proxy that runs already, which finishes those that it has and ends
     #[arg(long)]
     pub take_over: bool,
@@ -85,7 +127,7 @@ pub struct PepTryArgs {
     /// Loss rates of the link; `scenario` is that of the scenario
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', default_value = "scenario,1e-3")]
     pub loss: Vec<String>,
-    /// Measure the proxy of this configuration as well (its first class that splits connections, over the emulated satellite)
+    /// Measure the proxy of this configuration as well (at the hub: its first class that splits connections from beyond the satellite)
     #[arg(long, value_name = "PEP.toml")]
     pub proxy: Option<String>,
     /// Downloads side by side

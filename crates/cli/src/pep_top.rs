@@ -7,13 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bentpipe_pep::{HalfReport, Report};
-use comfy_table::Table;
+use comfy_table::{ContentArrangement, Table};
 use console::Term;
 
 use crate::failure::Failure;
 use crate::pep_args::PepTopArgs;
 
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Columns of the table.
+const WIDTH: u16 = 99;
 
 /// Shows a table again and again.
 pub fn top(args: &PepTopArgs) -> Result<(), Failure> {
@@ -38,8 +40,14 @@ pub fn top(args: &PepTopArgs) -> Result<(), Failure> {
     }
 }
 
-/// Asks the proxy (HTTP/1.0, so that the answer ends with the connection).
+/// Connections of a proxy that is watched at an address.
 fn fetch(from: SocketAddr) -> Result<Vec<Report>, Failure> {
+    serde_json::from_str(&ask(from, "/connections")?)
+        .map_err(|_| Failure::Work(format!("what answers at {from} is no proxy of bentpipe")))
+}
+
+/// Asks the proxy (HTTP/1.0, so that the answer ends with the connection).
+pub fn ask(from: SocketAddr, path: &str) -> Result<String, Failure> {
     let unreachable = |error: std::io::Error| {
         Failure::Work(format!(
             "no proxy answers at {from}: {error}; --from says where it is watched ([watch] listen)"
@@ -48,15 +56,13 @@ fn fetch(from: SocketAddr) -> Result<Vec<Report>, Failure> {
     let ask = || {
         let mut stream = TcpStream::connect_timeout(&from, PATIENCE)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        stream.write_all(b"GET /connections HTTP/1.0\r\n\r\n")?;
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer)?;
         Ok(String::from_utf8_lossy(&answer).into_owned())
     };
     let answer: String = ask().map_err(unreachable)?;
-    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
-    serde_json::from_str(body)
-        .map_err(|_| Failure::Work(format!("what answers at {from} is no proxy of bentpipe")))
+    Ok(answer.split_once("\r\n\r\n").map_or(String::new(), |(_, body)| body.to_owned()))
 }
 
 fn table(before: &[Report], now: &[Report], elapsed_s: f64, count: usize) -> Table {
@@ -69,29 +75,28 @@ fn table(before: &[Report], now: &[Report], elapsed_s: f64, count: usize) -> Tab
     let mut busiest: Vec<(&Report, f64)> = now.iter().map(|report| (report, rate(report))).collect();
     busiest.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let mut table = Table::new();
-    table.load_style(comfy_table::presets::UTF8_FULL_CONDENSED);
-
+    table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
     table.set_header([
-        "client",
-        "server",
-        "class",
-        "s",
+        "client\nserver",
+        "class\nage",
         "Mbit/s",
         "side",
         "cc",
         "cwnd",
         "RTT ms",
-        "again",
-        "queued kB",
+        "resent",
+        "kB queued",
     ]);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
+    }
     for (report, rate) in busiest.into_iter().take(count) {
         let halves: [&HalfReport; 2] = [&report.front, &report.back];
         let both = |of: &dyn Fn(&HalfReport) -> String| halves.map(of).join("\n");
         table.add_row([
-            report.client.clone(),
-            report.server.clone(),
-            report.class.clone(),
-            format!("{:.0}", report.lasted_s),
+            format!("{}\n{}", report.client, report.server),
+            format!("{}\n{:.0} s", report.class, report.lasted_s),
             format!("{:.2}", rate / 1e6),
             both(&|half| half.side.clone()),
             both(&|half| half.cc.clone()),
@@ -102,4 +107,35 @@ fn table(before: &[Report], now: &[Report], elapsed_s: f64, count: usize) -> Tab
         ]);
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_of_long_addresses_is_narrower_than_a_hundred_columns() {
+        let half = |side: &str| HalfReport {
+            side: side.into(),
+            cc: "bp_westwoodplus".into(),
+            cwnd_segments: 10_000,
+            srtt_ms: 1234.5,
+            retransmitted_segments: 1_000_000,
+            queued_bytes: 33_554_432,
+            ..HalfReport::default()
+        };
+        let report = Report {
+            id: 1,
+            began_unix_s: 0.0,
+            lasted_s: 86_400.0,
+            class: "a-class-with-a-long-name".into(),
+            client: "[2001:db8:1111:2222:3333:4444:5555:6666]:65535".into(),
+            server: "[2001:db8:7777:8888:9999:aaaa:bbbb:cccc]:65535".into(),
+            state: "open".into(),
+            front: half("clients"),
+            back: half("satellite"),
+        };
+        let text = table(&[], &[report], 1.0, 1).to_string();
+        assert!(text.lines().all(|line| line.chars().count() < 100), "{text}");
+    }
 }

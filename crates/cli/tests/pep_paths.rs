@@ -7,7 +7,6 @@ mod network;
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -62,16 +61,6 @@ fn transfer(from: &TcpStream, to: &TcpStream, length: usize) {
     (&mut &*to).read_to_end(&mut received).unwrap();
     writing.join().unwrap();
     assert!(received == expected, "{} bytes of {length}, or others", received.len());
-}
-
-/// The counter of a rule that counts.
-fn counted(world: &World, place: &str) -> u64 {
-    let namespace = world.name(place);
-    let output =
-        Command::new("ip").args(["netns", "exec", &namespace, "nft", "list", "counters"]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let packets = text.split("packets ").nth(1).unwrap_or_else(|| panic!("{text}"));
-    packets.split(' ').next().unwrap().parse().unwrap()
 }
 
 #[test]
@@ -457,7 +446,7 @@ fn the_code_point_of_the_clients_syn_is_that_of_the_half_towards_the_server() {
             let (server, _) = listener.accept().unwrap();
             transfer(&client, &server, 500_000);
         }
-        assert_eq!(counted(&world, "s"), 0, "packets of another class of service");
+        assert_eq!(world.counted("s"), 0, "packets of another class of service");
         proxy.end(Signal::SIGTERM);
     }
 }
@@ -471,11 +460,11 @@ fn each_half_negotiates_ecn_as_this_machine_is_set() {
     for path in BOTH {
         for (port, ecn, capable) in [(7121, "0", false), (7122, "1", true)] {
             world.set("p", "tcp_ecn", ecn);
-            let before = counted(&world, "s");
+            let before = world.counted("s");
             let proxy = world.proxy(&path.class(""));
             let (client, server) = pair(&world, SERVER_V4, port);
             transfer(&client, &server, 500_000);
-            assert_eq!(counted(&world, "s") > before, capable, "tcp_ecn = {ecn}");
+            assert_eq!(world.counted("s") > before, capable, "tcp_ecn = {ecn}");
             proxy.end(Signal::SIGTERM);
         }
     }
@@ -537,10 +526,10 @@ fn a_late_copy_of_a_syn_reaches_nobody_but_the_proxy() {
         for syn in ["early", "server-first"] {
             let proxy = world.proxy(&path.class(&format!("syn = \"{syn}\"")));
             let (client, server) = pair(&world, SERVER_V4, 7132);
-            let of_the_proxy = counted(&world, "s");
+            let of_the_proxy = world.counted("s");
             repeat_syn(&world, &client);
             thread::sleep(Duration::from_millis(300));
-            assert_eq!(counted(&world, "s"), of_the_proxy, "{syn}: SYNs at the server");
+            assert_eq!(world.counted("s"), of_the_proxy, "{syn}: SYNs at the server");
             transfer(&client, &server, 100_000);
             transfer(&server, &client, 100_000);
             proxy.end(Signal::SIGTERM);

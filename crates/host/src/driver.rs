@@ -1,6 +1,6 @@
 //! Driver of a stack: a device and a clock.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time;
 
@@ -25,7 +25,11 @@ pub struct Driver {
     trimmed_at: Instant,
     /// Number of packets refused by the device.
     refused: u64,
+    outlet: Option<Outlet>,
 }
+
+/// Sends packets another way than by the device: true if it has sent this one.
+pub type Outlet = Box<dyn FnMut(&[IoSlice<'_>]) -> bool + Send>;
 
 /// Files of the caller to wait for in addition to packets.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,6 +79,7 @@ impl Driver {
             write_buffer: Vec::with_capacity(Device::BUFFER),
             trimmed_at: Instant::ZERO,
             refused: 0,
+            outlet: None,
         })
     }
 
@@ -124,6 +129,12 @@ impl Driver {
     /// Returns the time until the next deadline. Valid after [`flush`](Self::flush).
     pub fn time_to_deadline(&self) -> Duration {
         self.stack.next_timeout().since(self.now())
+    }
+
+    /// Gives each packet of a connection to `outlet` first, headers of offloading and of protocols in its first piece. If that returns true, it has sent the
+    /// packet another way; otherwise the packet goes to the device.
+    pub fn set_outlet(&mut self, outlet: Outlet) {
+        self.outlet = Some(outlet);
     }
 
     /// Writes a packet that belongs to no connection to the device.
@@ -185,9 +196,11 @@ impl Driver {
             self.send(&packet);
         }
         let now = self.now();
-        let Self { stack, device, write_buffer, refused, .. } = self;
+        let Self { stack, device, write_buffer, refused, outlet, .. } = self;
         while stack.send_packet(now, write_buffer, |pieces| {
-            *refused += u64::from(device.write_pieces(pieces).is_err());
+            if !outlet.as_mut().is_some_and(|outlet| outlet(pieces)) {
+                *refused += u64::from(device.write_pieces(pieces).is_err());
+            }
         }) {}
     }
 }

@@ -8,5 +8,5 @@ mod driver;
 mod stack;
 
 pub use device::{Device, DeviceConfig, Network, NoDevice, NoNetwork, Unreachable};
-pub use driver::{Driver, Interest, Ready};
+pub use driver::{Driver, Interest, Outlet, Ready};
 pub use stack::{Counters, Id, Limits, Request, Stack, StackConfig, TIMESTAMPS_LEN, Unopened};

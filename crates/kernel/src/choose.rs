@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::catalogue::Control;
 use crate::error::Error;
-use crate::interface::Interface;
+use crate::interface::{INTERFACE_NAME, Interface, own_cookie};
 use crate::leftovers::Turn;
 use crate::objects;
 use crate::pins::{FOLDER, RULES_LINK, RULES_OF};
@@ -34,15 +34,21 @@ pub struct Rule {
     pub control: String,
     /// Destinations.
     pub to: String,
-    /// Number of the interface in its network namespace; 0 for any.
-    pub interface: u32,
+    /// Name of the interface in its network namespace; none for any.
+    pub interface: Option<String>,
+    /// False if the interface belongs to this network namespace and is not there now. The rule holds again when it comes back.
+    pub is_there: bool,
     /// Control group, by the number of its folder.
     pub group: u64,
 }
 
 const RULES: &str = "rules";
-/// Bits of a key before the address: the network namespace and the interface.
-const PLACE_BITS: u32 = 64;
+/// Bits of a key before the address: the cookie of the network namespace and the name of the interface.
+const PLACE_BITS: u32 = 64 + 8 * INTERFACE_NAME as u32;
+/// Bytes of a key before them, and where the name of the interface and the address begin.
+const NAMESPACE_AT: usize = 4;
+const INTERFACE_AT: usize = 12;
+const ADDRESS_AT: usize = INTERFACE_AT + INTERFACE_NAME;
 /// Bits of an IPv6 address before one of IPv4 that is mapped into it.
 const MAPPED_BITS: u32 = 96;
 
@@ -51,7 +57,7 @@ const MAPPED_BITS: u32 = 96;
 /// # Errors
 /// [`Error::Request`] for an interface or group that is not there, else as for loading.
 pub fn use_for(control: Option<&Control>, which: &Match) -> Result<(), Error> {
-    let interface = which.interface.as_deref().map_or(Ok(Interface::default()), Interface::find)?;
+    let place = which.interface.as_deref().map(Place::find).transpose()?.unwrap_or_default();
     let folder = match &which.group {
         Some(group) => group.clone(),
         None => control_groups()?,
@@ -69,10 +75,8 @@ pub fn use_for(control: Option<&Control>, which: &Match) -> Result<(), Error> {
     let _turn = Turn::with_folder()?;
     attach(&pins, &group.1)?;
     let rules = MapHandle::from_pinned_path(pins.join(RULES)).map_err(|error| broken(&error))?;
-    let done = keys(which, interface).into_iter().try_for_each(|key| match control {
-        Some(control) => rules
-            .update(&key, &value(control, interface.number), MapFlags::ANY)
-            .map_err(|error| broken(&error)),
+    let done = keys(which, place).into_iter().try_for_each(|key| match control {
+        Some(control) => rules.update(&key, &value(control), MapFlags::ANY).map_err(|error| broken(&error)),
         None => rules.delete(&key).map_err(|_| Error::Request(format!("no such rule: {}", written(&key)))),
     });
     // Also where the command before died when there was none yet.
@@ -134,11 +138,17 @@ pub fn rules() -> Result<Vec<Rule>, Error> {
         for key in rules.keys() {
             let value =
                 rules.lookup(&key, MapFlags::ANY).map_err(|error| broken(&error))?.unwrap_or_default();
-            let interface = u32::from_ne_bytes(key[8..12].try_into().expect("four bytes"));
-            all.push(Rule { control: named(&value), to: written(&key), interface, group });
+            let place = Place::of_key(&key);
+            all.push(Rule {
+                control: named(&value),
+                to: written(&key),
+                interface: place.name(),
+                is_there: place.is_there(),
+                group,
+            });
         }
     }
-    all.sort_by(|a, b| (a.group, &a.to, a.interface).cmp(&(b.group, &b.to, b.interface)));
+    all.sort_by(|a, b| (a.group, &a.to, &a.interface).cmp(&(b.group, &b.to, &b.interface)));
     Ok(all)
 }
 
@@ -194,11 +204,44 @@ fn control_groups() -> Result<PathBuf, Error> {
     })
 }
 
+/// The place of a rule: an interface of a network namespace; zeros stand for any.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Place {
+    /// Cookie of the network namespace, which no other one gets while the machine runs.
+    namespace: u64,
+    interface: [u8; INTERFACE_NAME],
+}
+
+impl Place {
+    /// The interface of this name in our network namespace.
+    fn find(name: &str) -> Result<Self, Error> {
+        Interface::find(name)?;
+        let mut interface = [0; INTERFACE_NAME];
+        interface[..name.len()].copy_from_slice(name.as_bytes());
+        Ok(Self { namespace: own_cookie()?, interface })
+    }
+
+    fn of_key(key: &[u8]) -> Self {
+        let namespace = key[NAMESPACE_AT..INTERFACE_AT].try_into().expect("eight bytes");
+        let interface = key[INTERFACE_AT..ADDRESS_AT].try_into().expect("sixteen bytes");
+        Self { namespace: u64::from_ne_bytes(namespace), interface }
+    }
+
+    fn name(&self) -> Option<String> {
+        Some(text(&self.interface)).filter(|name| !name.is_empty())
+    }
+
+    fn is_there(&self) -> bool {
+        let is_own = own_cookie().is_ok_and(|own| own == self.namespace);
+        !is_own || self.name().is_none_or(|name| Interface::find(&name).is_ok())
+    }
+}
+
 /// `struct bp_key` for each destination.
-fn keys(which: &Match, interface: Interface) -> Vec<Vec<u8>> {
+fn keys(which: &Match, place: Place) -> Vec<Vec<u8>> {
     let key = |address: Ipv6Addr, bits: u32| {
-        let place = [PLACE_BITS + bits, interface.namespace, interface.number].map(u32::to_ne_bytes);
-        [place.as_flattened(), &address.octets()].concat()
+        let length = (PLACE_BITS + bits).to_ne_bytes();
+        [&length[..], &place.namespace.to_ne_bytes(), &place.interface, &address.octets()].concat()
     };
     if which.to.is_empty() {
         return vec![key(Ipv6Addr::UNSPECIFIED, 0)];
@@ -211,22 +254,27 @@ fn keys(which: &Match, interface: Interface) -> Vec<Vec<u8>> {
 }
 
 /// `struct bp_choice`.
-fn value(control: &Control, interface: u32) -> Vec<u8> {
+fn value(control: &Control) -> Vec<u8> {
     let mut name = [0; 16];
     name[..control.kernel_name.len()].copy_from_slice(control.kernel_name.as_bytes());
     let ecn = u32::from(control.name == "jersey");
-    [&name[..], &ecn.to_ne_bytes(), &interface.to_ne_bytes()].concat()
+    [&name[..], &ecn.to_ne_bytes()].concat()
 }
 
 /// The control of a `struct bp_choice`.
 fn named(value: &[u8]) -> String {
-    value.iter().take(16).take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect()
+    text(&value[..16])
+}
+
+/// The text before the first zero.
+fn text(bytes: &[u8]) -> String {
+    bytes.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect()
 }
 
 /// The destinations of a key.
 fn written(key: &[u8]) -> String {
     let bits = u32::from_ne_bytes(key[..4].try_into().expect("four bytes")).saturating_sub(PLACE_BITS);
-    let address = Ipv6Addr::from(<[u8; 16]>::try_from(&key[12..28]).expect("sixteen bytes"));
+    let address = Ipv6Addr::from(<[u8; 16]>::try_from(&key[ADDRESS_AT..]).expect("sixteen bytes"));
     match (address.to_ipv4_mapped(), bits) {
         (_, 0) => "everywhere".into(),
         (Some(v4), MAPPED_BITS..) => format!("{v4}/{}", bits - MAPPED_BITS),
@@ -245,12 +293,15 @@ mod tests {
             ("2001:db8::".parse().expect("an address"), 32),
             ("0.0.0.0".parse().expect("an address"), 0),
         ];
-        let interface = Interface { namespace: 7, number: 3 };
+        let mut place = Place { namespace: 7 << 40, ..Place::default() };
+        place.interface[..4].copy_from_slice(b"sat0");
         let written: Vec<String> =
-            keys(&Match { to, ..Match::default() }, interface).iter().map(|key| written(key)).collect();
+            keys(&Match { to, ..Match::default() }, place).iter().map(|key| written(key)).collect();
         assert_eq!(written, ["10.0.0.0/8", "2001:db8::/32", "0.0.0.0/0"]);
+        let of_key = Place::of_key(&keys(&Match::default(), place)[0]);
+        assert_eq!((of_key, of_key.name().as_deref()), (place, Some("sat0")));
         assert_eq!(
-            keys(&Match::default(), Interface::default())
+            keys(&Match::default(), Place::default())
                 .iter()
                 .map(|key| super::written(key))
                 .collect::<Vec<_>>(),

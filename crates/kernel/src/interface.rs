@@ -2,16 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use nix::ifaddrs::getifaddrs;
+use nix::libc;
 use nix::net::if_::{InterfaceFlags, if_nameindex, if_nametoindex};
 
 use crate::error::Error;
 
-/// An interface of a network namespace; zeros stand for any.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// Bytes of the kernel for the name of an interface, with a zero at the end.
+pub(crate) const INTERFACE_NAME: usize = 16;
+
+/// An interface of a network namespace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Interface {
     pub namespace: u32,
     pub number: u32,
@@ -47,4 +53,22 @@ impl Interface {
 fn own_namespace() -> Result<u32, Error> {
     let own = Path::new("/proc/thread-self/ns/net");
     Ok(fs::metadata(own).map_err(|error| Error::file(own, &error))?.ino() as u32)
+}
+
+/// Cookie of our network namespace: a number that no other one gets while the machine runs.
+pub(crate) fn own_cookie() -> Result<u64, Error> {
+    let failed = |error| Error::Work(format!("cannot read the cookie of the network namespace: {error}"));
+    let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(failed)?;
+    let (mut cookie, mut length) = (0u64, size_of::<u64>() as libc::socklen_t);
+    // SAFETY: the number and its size are valid and outlive the call.
+    let done = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut length,
+        )
+    };
+    if done == 0 { Ok(cookie) } else { Err(failed(std::io::Error::last_os_error())) }
 }

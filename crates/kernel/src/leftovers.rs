@@ -13,6 +13,7 @@ use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
 
 use crate::catalogue::CONTROLS;
 use crate::error::Error;
+use crate::namespaces::is_container;
 use crate::pins::{AVAILABLE, BPF_FS, COPIES, FOLDER, RULES_LINK, RULES_OF};
 
 /// The right to change pins. It ends with the process that has it, however that ends.
@@ -31,7 +32,14 @@ impl Turn {
 
     /// The turn, and our folder in the kernel's BPF file system, which is mounted if nobody did. What commands that died left in it is gone.
     pub fn with_folder() -> Result<Self, Error> {
-        if !statfs(BPF_FS).is_ok_and(|there| there.filesystem_type() == BPF_FS_MAGIC) {
+        let is_mounted = statfs(BPF_FS).is_ok_and(|there| there.filesystem_type() == BPF_FS_MAGIC);
+        if !is_mounted && is_container() {
+            return Err(Error::Missing(format!(
+                "{BPF_FS} is not mounted in this container, and what is pinned in a mount of its own would end with it: give it that of the \
+                 machine (docker run -v {BPF_FS}:{BPF_FS} ...), or run this outside"
+            )));
+        }
+        if !is_mounted {
             mount(Some("bpffs"), BPF_FS, Some("bpf"), MsFlags::empty(), Some("mode=0700")).map_err(
                 |error| {
                     Error::Missing(format!(

@@ -20,6 +20,8 @@ mod leftovers;
 #[cfg(feature = "bpf")]
 mod loader;
 #[cfg(feature = "bpf")]
+mod namespaces;
+#[cfg(feature = "bpf")]
 mod objects;
 #[cfg(feature = "bpf")]
 mod state;
@@ -36,6 +38,8 @@ pub use error::Error;
 pub use leftovers::{clear, leftovers};
 #[cfg(feature = "bpf")]
 pub use loader::{Loaded, Options, load};
+#[cfg(feature = "bpf")]
+pub use namespaces::enter_mounts_of_machine;
 pub use pins::{loaded, places};
 #[cfg(feature = "bpf")]
 pub use unload::{Unloaded, unload};

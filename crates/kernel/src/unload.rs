@@ -9,6 +9,7 @@ use libbpf_rs::{MapCore, MapHandle, MapType};
 use crate::catalogue::Control;
 use crate::error::Error;
 use crate::leftovers::Turn;
+use crate::namespaces::user_of_default;
 use crate::pins::{AVAILABLE, FOLDER, pin_of};
 use crate::{choose, copies};
 
@@ -35,12 +36,19 @@ pub enum Unloaded {
 /// Takes a control out of the kernel.
 ///
 /// # Errors
-/// [`Error::Request`] if it is the default of this network namespace, [`Error::Missing`] without the right.
+/// [`Error::Request`] if it is the default of a network namespace, [`Error::Missing`] without the right.
 pub fn unload(control: &Control) -> Result<Unloaded, Error> {
     let default = fs::read_to_string(DEFAULT).unwrap_or_default();
     if default.trim() == control.kernel_name {
         return Err(Error::Request(format!(
             "{} is the default of this network namespace; first: sysctl net.ipv4.tcp_congestion_control=cubic",
+            control.kernel_name
+        )));
+    }
+    if let Some(namespace) = user_of_default(control.kernel_name) {
+        return Err(Error::Request(format!(
+            "{} is the default of the network namespace {namespace}, whose new connections would keep it; first, there: sysctl \
+             net.ipv4.tcp_congestion_control=cubic",
             control.kernel_name
         )));
     }

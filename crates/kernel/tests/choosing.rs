@@ -66,6 +66,11 @@ impl World {
 
     /// What a client at one end uses towards a server at the other.
     fn over_the_link(&self, from: &str, to: &str) -> String {
+        self.towards(from, to, if to == "a" { "10.97.0.1" } else { "10.97.0.2" })
+    }
+
+    /// The same for an address of the server.
+    fn towards(&self, from: &str, to: &str, address: &str) -> String {
         let serve = "import socket\nl = socket.create_server(('0.0.0.0', 7001))\nprint('ready', flush=True)\nl.accept()[0].recv(1)";
         let place = format!("--net=/run/netns/{}-{to}", self.name);
         let mut server = Command::new("nsenter")
@@ -78,10 +83,34 @@ impl World {
         let ask = "import socket, sys
 client = socket.create_connection((sys.argv[1], 7001))
 print(client.getsockopt(6, 13, 16).rstrip(b'\\0').decode())";
-        let address = if to == "a" { "10.97.0.1" } else { "10.97.0.2" };
         let used = self.run(from, &["python3", "-c", ask, address]);
         server.wait().expect("it ends");
         used
+    }
+}
+
+impl World {
+    /// Makes the interfaces of the link anew. Others get their numbers.
+    fn renew_link(&self) {
+        let shown = self.run("a", &["ip", "-o", "link", "show", "sat0"]);
+        let number = shown.split(':').next().expect("it begins with a number").to_owned();
+        let name = &self.name;
+        let link = |interface: &str, number: &str, network: &str| {
+            format!(
+                "ip link add {interface} index {number} netns {name}-a type veth peer name {interface} index {number} netns {name}-b &&
+                 ip -n {name}-a addr add {network}.1/24 dev {interface} && ip -n {name}-b addr add {network}.2/24 dev {interface} &&
+                 ip -n {name}-a link set {interface} up && ip -n {name}-b link set {interface} up"
+            )
+        };
+        let steps = [
+            format!("ip -n {name}-a link del sat0"),
+            link("other0", &number, "10.98.0"),
+            link("sat0", "97", "10.97.0"),
+        ];
+        for step in steps {
+            let done = Command::new("sh").args(["-c", &step]).output().expect("a shell");
+            assert!(done.status.success(), "{step}: {}", String::from_utf8_lossy(&done.stderr));
+        }
     }
 }
 
@@ -144,6 +173,13 @@ fn only_what_was_named_gets_the_algorithm() {
     assert_eq!(world.over_the_link("a", "b"), "bp_veno");
     assert_eq!(world.run("a", &["python3", "-c", ASK, "127.0.0.1"]), usual, "another interface");
 
+    // It comes again with another number, and another interface gets its number.
+    let there = rules().expect("root may look").remove(0);
+    assert_eq!((there.interface.as_deref(), there.is_there), (Some("sat0"), true));
+    world.renew_link();
+    assert_eq!(world.over_the_link("a", "b"), "bp_veno", "the interface of the rule has come again");
+    assert_eq!(world.towards("a", "b", "10.98.0.2"), usual, "another interface has its number");
+
     // The other end has an interface of the same name and number, and it is another one.
     let number =
         |end| world.run(end, &["ip", "-o", "link", "show", "sat0"]).split(':').next().map(str::to_owned);
@@ -157,6 +193,12 @@ fn only_what_was_named_gets_the_algorithm() {
     inside(&world, || use_for(None, &by_interface)).expect("it is there");
     assert_eq!(world.over_the_link("a", "b"), usual);
     assert!(rules().expect("root may look").is_empty());
+
+    // A control that another network namespace has as its default would not go.
+    world.run("a", &["sysctl", "-qw", "net.ipv4.tcp_congestion_control=bp_star"]);
+    let name = world.name.clone();
+    assert!(matches!(unload(star), Err(Error::Request(words)) if words.contains(&name)));
+    world.run("a", &["sysctl", "-qw", "net.ipv4.tcp_congestion_control=reno"]);
 
     world.run(
         "a",

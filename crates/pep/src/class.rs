@@ -2,11 +2,15 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
-use bentpipe_scenario::deployment::{Class, Deployment, Opener, Side};
+use bentpipe_scenario::deployment::{Class, Deployment, Opened, Opener, Side};
+use nix::net::if_::if_indextoname;
 
 use crate::half::HalfRequest;
 use crate::packet::Tuple;
+use crate::sight::Way;
+use crate::sockets::Manner;
 
 /// A class of a configuration, for a connection that one of both sides has opened. Another configuration does not change it.
 #[derive(Clone)]
@@ -17,12 +21,22 @@ pub(crate) struct ConnectionClass {
 }
 
 impl ConnectionClass {
-    /// If a new configuration has no class for a connection, it belongs to the first class that is split.
-    pub fn of(deployment: Arc<Deployment>, opener: Opener, tuple: Tuple) -> Self {
-        let found = deployment.class_of(opener, tuple.client, tuple.server);
-        let first = || deployment.classes.iter().position(|class| class.proxy);
-        let number = found.filter(|class| deployment.classes[*class].proxy).or_else(first).unwrap_or(0);
-        Self { deployment, number, opener }
+    /// The class of a connection, if it is split.
+    pub fn of(deployment: Arc<Deployment>, opener: Opener, tuple: Tuple, way: Way) -> Option<Self> {
+        let asks_for_name = deployment.classes.iter().any(|class| !class.matches.out.is_empty());
+        let name = if asks_for_name { if_indextoname(way.out).ok() } else { None };
+        let out = name.as_ref().and_then(|name| name.to_str().ok()).unwrap_or_default();
+        let Tuple { client, server } = tuple;
+        let number = deployment.class_of(&Opened { opener, client, server, out })?;
+        deployment.classes[number].proxy.then_some(Self { deployment, number, opener })
+    }
+
+    /// On which side of the proxy a half is: 0 over the satellite, 1 towards the clients. The half of the client is number 0.
+    pub fn side(&self, which: usize) -> usize {
+        match self.opener {
+            Opener::Satellite => which,
+            Opener::Clients => 1 - which,
+        }
     }
 
     /// How the half of the client is configured, which opened the connection.
@@ -42,14 +56,19 @@ impl ConnectionClass {
     }
 
     /// What the engine is asked for to make a half of a connection of this class.
-    pub fn request(&self, tuple: Tuple, dscp: u8) -> HalfRequest {
+    pub fn request(&self, tuple: Tuple, manner: Manner) -> HalfRequest {
         let Tuple { client, server } = tuple;
-        HalfRequest { client, server, opener: self.opener, dscp, split: self.split.clone() }
+        HalfRequest { client, server, manner, split: self.split.clone() }
     }
 
     /// Which side of the proxy opened the connection.
     pub fn opener(&self) -> Opener {
         self.opener
+    }
+
+    /// How long a half may take to acknowledge anything of what came before a reset.
+    pub fn reset_after(&self) -> Duration {
+        Duration::from_nanos(self.deployment.limits.reset_after.as_nanos())
     }
 }
 

@@ -5,18 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use bentpipe_scenario::deployment::{Opener, Side};
+use bentpipe_scenario::deployment::Side;
 use rustix::event::epoll::EventFlags;
 use socket2::SockRef;
 
 use crate::class::ConnectionClass;
 use crate::flow::{Flow, FlowEnd, Pipes, Ready, Turn};
-use crate::half::{Control, Ending, Half, Telemetry};
+use crate::half::{Carriage, Ending, Half, OnEnd, Telemetry};
+use crate::last_bytes::{Delivery, LOOK_INTERVAL, LastBytes};
 use crate::metrics::ClassMetrics;
 use crate::packet::Tuple;
+use crate::places::Place;
 use crate::report::{HalfReport, Report};
 use crate::shared::Shared;
 use crate::sockets;
+use crate::telemetry::unacknowledged;
 
 /// Index of the half of the client, which opened the connection.
 pub(crate) const FRONT: usize = 0;
@@ -25,7 +28,7 @@ pub(crate) const BACK: usize = 1;
 
 /// A connection. The kernel's halves move their bytes in [`turns`](Self::turn); if one half is of the engine, the engine moves them.
 pub(crate) struct Connection {
-    tuple: Tuple,
+    owner: Owner,
     id: u64,
     began: Instant,
     class: ConnectionClass,
@@ -49,6 +52,15 @@ pub(crate) struct Connection {
     ready: [Ready; 2],
     /// From the front half to the back half, and the other way.
     flows: [Flow; 2],
+    /// A half has been reset, and the other one is to be reset after the bytes that came before.
+    last_bytes: Option<LastBytes>,
+}
+
+/// Whose connection it is, and its place among all.
+pub(crate) struct Owner {
+    pub tuple: Tuple,
+    /// Taken while the connection exists.
+    pub place: Place,
 }
 
 /// What is to be done with a connection after a turn.
@@ -57,19 +69,28 @@ pub(crate) enum AfterTurn {
     Wait,
     /// There is more to move.
     GoOn,
+    /// Another turn is due at this time, or when something happens to one of its halves.
+    Until(Instant),
     /// Nothing more will be moved.
     End(Ending),
 }
 
 impl Connection {
     /// A connection of a client whose half is established.
-    pub fn new(shared: &Shared, tuple: Tuple, class: ConnectionClass, front: Half) -> Self {
+    pub fn new(shared: &Shared, owner: Owner, class: ConnectionClass, front: Half) -> Self {
         let metrics = shared.metrics.class(&class.name);
         metrics.opened.inc();
         metrics.active.inc();
         let ready = Ready { readable: true, writable: true, broken: false };
+        let client = owner.tuple.client.ip();
+        let gate = |which: usize, side: &Side| {
+            let limit = side.rate_limit?;
+            shared.buckets.gate(&class.name, class.side(which), limit, client)
+        };
+        let gates = [gate(BACK, class.back()), gate(FRONT, class.front())];
+        let flows = gates.map(Flow::new);
         Self {
-            tuple,
+            owner,
             id: shared.next_id.fetch_add(1, Ordering::Relaxed),
             began: Instant::now(),
             class,
@@ -83,19 +104,21 @@ impl Connection {
             halves: [Some(front), None],
             connecting: false,
             ready: [ready; 2],
-            flows: Default::default(),
+            flows,
+            last_bytes: None,
         }
     }
 
     /// The back half is established.
     pub fn join(&mut self, back: Half) {
         self.halves[BACK] = Some(back);
+        self.owner.place.open();
     }
 
     /// The kernel connects the back half.
     pub fn connect(&mut self, socket: OwnedFd) {
         self.connecting = true;
-        self.join(Half::Kernel(Arc::new(socket)));
+        self.halves[BACK] = Some(Half::Kernel(Arc::new(socket)));
     }
 
     pub fn is_connecting(&self) -> bool {
@@ -105,6 +128,7 @@ impl Connection {
     /// The kernel has connected the back half, or has failed to; then this is false.
     pub fn connected(&mut self) -> bool {
         self.connecting = false;
+        self.owner.place.open();
         self.socket(BACK).is_some_and(|socket| !has_failed(socket))
     }
 
@@ -116,13 +140,26 @@ impl Connection {
         }
     }
 
-    /// The half of the engine, and the socket of the other one, if the connection has both.
-    pub fn engine_and_socket(&self) -> Option<(&dyn Control, &Arc<OwnedFd>)> {
-        match &self.halves {
-            [Some(Half::Engine(control)), Some(Half::Kernel(socket))]
-            | [Some(Half::Kernel(socket)), Some(Half::Engine(control))] => Some((&**control, socket)),
-            _ => None,
-        }
+    /// The socket of a connection whose other half is of the engine.
+    pub fn socket_beside_engine(&self) -> Option<BorrowedFd<'_>> {
+        let has_engine = self.halves.iter().any(|half| matches!(half, Some(Half::Engine(_))));
+        [FRONT, BACK].into_iter().find_map(|which| self.socket(which)).filter(|_| has_engine)
+    }
+
+    /// Lets the engine move the bytes, if it has a half of the connection. False if the kernel has both.
+    pub fn hand_over(&mut self, on_end: impl FnOnce() -> OnEnd) -> bool {
+        let (engine, control, socket) = match &self.halves {
+            [Some(Half::Engine(control)), Some(Half::Kernel(socket))] => (FRONT, control, socket),
+            [Some(Half::Kernel(socket)), Some(Half::Engine(control))] => (BACK, control, socket),
+            _ => return false,
+        };
+        control.carry(Carriage {
+            socket: Arc::clone(socket),
+            on_end: on_end(),
+            reset_after: self.class.reset_after(),
+            gates: [self.flows[1 - engine].take_gate(), self.flows[engine].take_gate()],
+        });
+        true
     }
 
     /// Notes an event of the socket of a half.
@@ -139,7 +176,8 @@ impl Connection {
     pub fn turn(&mut self, pipes: &mut Pipes) -> AfterTurn {
         self.was_active = true;
         let [Some(Half::Kernel(front)), Some(Half::Kernel(back))] = &self.halves else {
-            return AfterTurn::Wait;
+            // The engine moves the bytes until it has ended.
+            return if self.last_bytes.is_some() { self.deliver_last_bytes() } else { AfterTurn::Wait };
         };
         if self.connecting {
             return AfterTurn::Wait;
@@ -149,41 +187,66 @@ impl Connection {
         let mut front = FlowEnd { ready: front_ready, socket: front.as_fd() };
         let mut back = FlowEnd { ready: back_ready, socket: back.as_fd() };
         let turns = [onward.turn(&mut front, &mut back, pipes), backward.turn(&mut back, &mut front, pipes)];
-        if self.pass_ends() {
-            AfterTurn::End(Ending::Reset)
+        self.pass_ends();
+        if self.ready.iter().any(|ready| ready.broken) {
+            self.wait_for_last_bytes(turns)
         } else if self.flows.iter().all(Flow::is_over) {
             AfterTurn::End(Ending::Closed)
-        } else if turns.contains(&Turn::GoesOn) {
-            AfterTurn::GoOn
         } else {
-            AfterTurn::Wait
+            after(turns)
         }
     }
 
-    /// Passes on the ends of streams. True if a half was reset, and everything before the reset has been passed on.
-    fn pass_ends(&mut self) -> bool {
+    /// Passes on the ends of streams.
+    fn pass_ends(&mut self) {
         for source in [FRONT, BACK] {
-            let sink = 1 - source;
             let flow = &mut self.flows[source];
-            if self.ready[source].broken && (flow.wants_end() || flow.is_over()) {
-                return true;
-            }
-            if flow.wants_end() {
-                if let Some(Half::Kernel(socket)) = &self.halves[sink] {
+            if !self.ready[source].broken && flow.wants_end() {
+                if let Some(Half::Kernel(socket)) = &self.halves[1 - source] {
                     sockets::end(socket);
                 }
                 flow.pass_end();
             }
         }
-        false
     }
 
-    /// On which side of the proxy a half is: 0 over the satellite, 1 towards the clients.
-    fn side(&self, which: usize) -> usize {
-        match self.class.opener() {
-            Opener::Satellite => which,
-            Opener::Clients => 1 - which,
+    /// A half has been reset: the other one is, once it has delivered what came before.
+    fn wait_for_last_bytes(&mut self, turns: [Turn; 2]) -> AfterTurn {
+        let left_alone = [FRONT, BACK].into_iter().find(|sink| !self.ready[*sink].broken);
+        let delivery = left_alone.map_or_else(Delivery::default, |sink| {
+            let (ready, flow) = (self.ready[1 - sink], &self.flows[1 - sink]);
+            let unread = u64::from(ready.readable && flow.is_open());
+            self.delivery(sink, flow.held() as u64 + unread)
+        });
+        match (self.reset_or_look_again(delivery), after(turns)) {
+            (AfterTurn::Until(look), AfterTurn::Until(at)) => AfterTurn::Until(look.min(at)),
+            (AfterTurn::Until(_), AfterTurn::GoOn) => AfterTurn::GoOn,
+            (after, _) => after,
         }
+    }
+
+    /// How far a half of the kernel is with its bytes, of which `before` have not reached it yet. Nothing is left if its connection has ended.
+    fn delivery(&self, sink: usize, before: u64) -> Delivery {
+        let queued = self.socket(sink).and_then(|socket| unacknowledged(&socket));
+        let acknowledged = self.moved(1 - sink).saturating_sub(queued.unwrap_or(0));
+        Delivery { acknowledged, left: queued.map_or(0, |queued| queued + before) }
+    }
+
+    fn reset_or_look_again(&mut self, delivery: Delivery) -> AfterTurn {
+        let now = Instant::now();
+        let patience = self.class.reset_after();
+        let last_bytes = self.last_bytes.get_or_insert_with(|| LastBytes::new(now, patience));
+        match last_bytes.are_over(delivery, now) {
+            true => AfterTurn::End(Ending::Reset),
+            false => AfterTurn::Until(now + LOOK_INTERVAL),
+        }
+    }
+
+    /// The engine has reset its half, and has moved the last byte into the socket of the other one.
+    pub fn deliver_last_bytes(&mut self) -> AfterTurn {
+        let sink = [FRONT, BACK].into_iter().find(|which| self.socket(*which).is_some());
+        let delivery = sink.map_or_else(Delivery::default, |sink| self.delivery(sink, 0));
+        self.reset_or_look_again(delivery)
     }
 
     /// Bytes that have been moved from the front half to the back half, or the other way.
@@ -220,7 +283,7 @@ impl Connection {
                 let sent = self.moved(1 - which);
                 let again =
                     now.retransmitted_segments.saturating_sub(self.sampled[which].retransmitted_segments);
-                self.metrics.progress(self.side(which), sent - self.counted[which], again);
+                self.metrics.progress(self.class.side(which), sent - self.counted[which], again);
                 (self.sampled[which], self.counted[which]) = (now, sent);
                 let split = &self.class.split;
                 if split.buffer.is_none() {
@@ -232,7 +295,7 @@ impl Connection {
 
     pub fn report(&self, state: &str) -> Report {
         let half = |which: usize, config: &Side| {
-            let name = ["satellite", "clients"][self.side(which)];
+            let name = ["satellite", "clients"][self.class.side(which)];
             let half = self.halves[which].as_ref();
             let cc = half.and_then(Half::congestion_control).unwrap_or_else(|| config.cc.clone());
             let telemetry = half.map(Half::telemetry).unwrap_or_default();
@@ -247,8 +310,8 @@ impl Connection {
             began_unix_s: began.map_or(0.0, |since| since.as_secs_f64()),
             lasted_s: lasted.as_secs_f64(),
             class: self.class.name.clone(),
-            client: self.tuple.client.to_string(),
-            server: self.tuple.server.to_string(),
+            client: self.owner.tuple.client.to_string(),
+            server: self.owner.tuple.server.to_string(),
             state: state.to_owned(),
             front: half(FRONT, self.class.front()),
             back: half(BACK, self.class.back()),
@@ -265,7 +328,7 @@ impl Connection {
         self.sample();
         let lasted_s = self.began.elapsed().as_secs_f64();
         for which in [FRONT, BACK] {
-            self.metrics.end(self.side(which), self.sampled[which].srtt, self.counted[which], lasted_s);
+            self.metrics.end(self.class.side(which), self.sampled[which].srtt, self.counted[which], lasted_s);
         }
         if let Some(lines) = &shared.lines
             && lines.try_send(self.report(state)).is_err()
@@ -276,7 +339,20 @@ impl Connection {
         if ending == Ending::Reset {
             self.halves.into_iter().flatten().for_each(Half::abort);
         }
-        shared.active.fetch_sub(1, Ordering::Relaxed);
+        drop(self.owner.place);
+    }
+}
+
+/// What is to be done after turns of both flows.
+fn after(turns: [Turn; 2]) -> AfterTurn {
+    let later = turns.into_iter().filter_map(|turn| match turn {
+        Turn::Until(at) => Some(at),
+        Turn::Waits | Turn::GoesOn => None,
+    });
+    match later.min() {
+        _ if turns.contains(&Turn::GoesOn) => AfterTurn::GoOn,
+        Some(at) => AfterTurn::Until(at),
+        None => AfterTurn::Wait,
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use bentpipe_host::{Device, DeviceConfig};
 use bentpipe_scenario::deployment::Deployment;
-use bentpipe_system::nft;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 
@@ -17,8 +16,12 @@ use crate::engine;
 use crate::error::Error;
 use crate::interceptor::{self, Interceptor};
 use crate::lines;
+use crate::marks::{Kind, Marks};
 use crate::metrics::Reason;
+use crate::outside::{self, Found, Outside};
+use crate::places::Count;
 use crate::privileges;
+use crate::probe;
 use crate::relay::{self, Relay};
 use crate::rules::{self, Target};
 use crate::shared::{Descriptors, Inbox, Resources, Shared};
@@ -28,6 +31,8 @@ use crate::watch::Watch;
 
 /// How often limits are checked (chosen).
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
+/// Least time between two probes (chosen).
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// How often unused memory is returned to the system (chosen).
 const TRIM_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -52,6 +57,7 @@ pub fn run(path: &str, deployment: Deployment, take_over: bool) -> Result<(), Er
     if let Some((file, _, reports)) = lines {
         lines::write(file, reports, Arc::clone(&shared))?;
     }
+    doctor::warn_of_interfaces(&shared.deployment());
     let mut daemon = Daemon::start(shared, held)?;
     if let Some(older) = older {
         slot::take_over(older).map_err(Error::at("the older proxy does not hand over"))?;
@@ -91,24 +97,33 @@ struct Daemon {
     relays: Vec<Worker<relay::Message>>,
     interceptor: Option<Worker<interceptor::Message>>,
     watch: Option<Watch>,
+    outside: Outside,
+    /// What is outside of the proxy and makes that new connections are forwarded untouched.
+    obstacle: Option<Reason>,
+    /// When the last probe was made.
+    probed: Instant,
+    /// Something has changed since.
+    probe_wanted: bool,
     /// Removes the rules when it is dropped.
     _installed: Installed,
+    /// SYNs are diverted only while it exists.
+    _device: Device,
     held: Held,
 }
 
 /// The rules of a slot that are installed.
-struct Installed(Slot);
+pub(crate) struct Installed(pub Slot);
 
 impl Installed {
-    fn install(deployment: &Deployment, target: Target) -> Result<Self, Error> {
-        // A proxy that was killed has left its rules behind.
-        rules::clean_others(target.slot)?;
+    fn install(deployment: &Deployment, target: Target) -> Result<(Self, Outside), Error> {
         let before = early_demux::original()?;
+        // Proxies that were killed have left their rules behind.
+        rules::clean()?;
+        rules::remove(target.slot)?;
         // If a part cannot be installed, dropping this removes the other parts.
         let installed = Self(target.slot);
-        rules::install(deployment, target, &before)?;
-        early_demux::switch_off()?;
-        Ok(installed)
+        let outside = Outside::install(deployment, target, before)?;
+        Ok((installed, outside))
     }
 }
 
@@ -125,10 +140,12 @@ impl Drop for Installed {
 impl Daemon {
     fn start(shared: Arc<Shared>, held: Held) -> Result<Self, Error> {
         let deployment = shared.deployment();
+        let mark = Marks::of(&deployment).value(Kind::Ours);
+        let device = device(held.slot)?;
         let mut ports = None;
         let mut relays = Vec::new();
         for number in 0..shared.memory.len() {
-            let listeners = Listeners::open(ports).map_err(Error::at("a transparent socket"))?;
+            let listeners = Listeners::open(ports, mark).map_err(Error::at("a transparent socket"))?;
             ports = Some(listeners.ports);
             let (relay, inbox) =
                 Relay::new(Arc::clone(&shared), number, listeners.sockets).map_err(Error::at("epoll"))?;
@@ -138,8 +155,24 @@ impl Daemon {
         let (interceptor, inbox) = Interceptor::open(held.slot, Arc::clone(&shared), inboxes)?;
         let interceptor = Some((spawn("interceptor".into(), move || interceptor.run())?, inbox));
         let ports = ports.expect("there is at least one thread");
-        let _installed = Installed::install(&deployment, Target { slot: held.slot, ports })?;
-        Ok(Self { _installed, held, shared, relays, interceptor, watch: None })
+        let (_installed, outside) = Installed::install(&deployment, Target { slot: held.slot, ports })?;
+        outside::note_routes_by_arrival(&shared);
+        let mut daemon = Self {
+            shared,
+            relays,
+            interceptor,
+            watch: None,
+            outside,
+            obstacle: None,
+            probed: Instant::now(),
+            probe_wanted: false,
+            _installed,
+            _device: device,
+            held,
+        };
+        daemon.probe();
+        daemon.divert(daemon.obstacle)?;
+        Ok(daemon)
     }
 
     /// Serves metrics. The address may have been in use by an older proxy until now.
@@ -160,15 +193,15 @@ impl Daemon {
                 return_memory();
             }
             match wait(signals, CHECK_INTERVAL) {
-                None => self.check_limits(),
+                None => self.check(),
                 Some(Signal::SIGHUP) => self.reload(path),
                 Some(_) => break,
             }
             if let Ok(newer) = self.held.requests.try_recv() {
-                self.divert(Some(Reason::Draining));
+                self.stop_diverting();
                 self.watch = None;
                 drop(newer);
-                let active = self.shared.active.load(Ordering::Relaxed);
+                let active = self.shared.places.count().open;
                 eprintln!("bentpipe: a newer proxy takes new connections; {active} are finished here");
                 return self.drain(signals, None);
             }
@@ -180,16 +213,19 @@ impl Daemon {
         self.drain(signals, Some(patience))
     }
 
-    /// Lets new connections be forwarded untouched while a limit is reached.
-    fn check_limits(&mut self) {
+    /// Lets new connections be forwarded untouched while a limit is reached, or while rules are missing that cannot be installed.
+    fn check(&mut self) {
+        self.look_outside();
         let shared = &self.shared;
         let (memory, limit) = (shared.memory(), shared.deployment().limits.memory);
-        let (active, most) = (shared.active.load(Ordering::Relaxed), shared.most_connections());
+        let (active, most) = (shared.places.count().open, shared.most_connections());
         shared.metrics.memory.set(i64::try_from(memory).unwrap_or(i64::MAX));
         // New connections are split again a tenth below the limit (chosen).
         let bypass = shared.bypass();
         let slack = if bypass.is_some() { 10 } else { u32::MAX };
-        let wanted = if active >= most - most / slack {
+        let wanted = if self.obstacle.is_some() {
+            self.obstacle
+        } else if active >= most - most / slack {
             Some(Reason::Connections)
         } else if memory >= limit - limit / u64::from(slack) {
             Some(Reason::Memory)
@@ -197,20 +233,88 @@ impl Daemon {
             None
         };
         if wanted.is_some() != bypass.is_some() {
-            let what = wanted.map_or("new connections are split again".to_owned(), |reason| {
-                format!("limit of {} reached: new connections are forwarded untouched", reason.word())
-            });
+            let what = match wanted {
+                None => "new connections are split again".to_owned(),
+                Some(reason @ (Reason::Connections | Reason::Memory)) => {
+                    format!("limit of {} reached: new connections are forwarded untouched", reason.word())
+                }
+                Some(reason) => format!("{}: new connections are forwarded untouched", reason.word()),
+            };
             eprintln!("bentpipe: {what}; {active} connections, {memory} bytes of memory");
-            self.divert(wanted);
+            if let Err(error) = self.divert(wanted) {
+                eprintln!("bentpipe: the rules could not be changed: {error}");
+            }
         }
     }
 
+    /// Installs again what others have removed, and probes when the rules of others may have changed.
+    fn look_outside(&mut self) {
+        let heard = self.outside.has_heard();
+        self.probe_wanted |= heard;
+        if heard || self.outside.is_due() {
+            self.restore();
+        }
+        let wanted = self.probe_wanted || self.obstacle == Some(Reason::Firewall);
+        if wanted && self.obstacle != Some(Reason::Rules) && self.probed.elapsed() >= PROBE_INTERVAL {
+            self.probe();
+        }
+    }
+
+    fn restore(&mut self) {
+        outside::note_routes_by_arrival(&self.shared);
+        let diverting = self.shared.bypass().is_none();
+        match self.outside.compare(&self.shared.deployment(), diverting) {
+            Ok(Found::Restored) => {
+                if let Some(engine) = &self.shared.engine {
+                    engine.register();
+                }
+                eprintln!("bentpipe: rules or routes of the proxy were removed; they are installed again");
+            }
+            Ok(Found::Intact) => {}
+            Err(error) => {
+                if self.obstacle != Some(Reason::Rules) {
+                    eprintln!(
+                        "bentpipe: rules or routes of the proxy were removed, and cannot be installed again: {error}"
+                    );
+                }
+                self.obstacle = Some(Reason::Rules);
+                return;
+            }
+        }
+        if self.obstacle == Some(Reason::Rules) {
+            self.obstacle = None;
+        }
+    }
+
+    /// Sends a probe through the path of proxied connections.
+    fn probe(&mut self) {
+        let found = match probe::probe(&self.shared.deployment(), self.held.slot) {
+            Ok(obstacles) => probe::words(&obstacles),
+            Err(error) => {
+                eprintln!("bentpipe: the probe could not be made: {error}");
+                String::new()
+            }
+        };
+        if !found.is_empty() && found != self.shared.obstacles() {
+            eprintln!("bentpipe: {found}");
+        }
+        self.obstacle = (!found.is_empty()).then_some(Reason::Firewall);
+        self.shared.set_obstacles(found);
+        // The rules of the probe itself have come and gone.
+        self.outside.has_heard();
+        (self.probed, self.probe_wanted) = (Instant::now(), false);
+    }
+
     /// Diverts new connections, or forwards them untouched for a reason.
-    fn divert(&mut self, bypass: Option<Reason>) {
+    fn divert(&mut self, bypass: Option<Reason>) -> Result<(), Error> {
         self.shared.set_bypass(bypass);
         self.shared.metrics.bypassing.set(i64::from(bypass.is_some()));
-        let deployment = bypass.is_none().then(|| self.shared.deployment());
-        if let Err(error) = nft(&rules::divert(self.held.slot, deployment.as_deref())).map_err(Error::from) {
+        self.outside.install_rules(&self.shared.deployment(), bypass.is_none())
+    }
+
+    /// Accepts no more connections. If the rules cannot be changed, the interceptor passes SYNs on.
+    fn stop_diverting(&mut self) {
+        if let Err(error) = self.divert(Some(Reason::Draining)) {
             eprintln!("bentpipe: the rules could not be changed: {error}");
         }
     }
@@ -226,24 +330,43 @@ impl Daemon {
             Ok(deployment) if let Err(error) = doctor::refuse_missing_algorithms(&deployment) => {
                 eprintln!("bentpipe: {path}: {error}\nbentpipe: the old configuration goes on");
             }
-            Ok(deployment) => {
-                self.shared.replace_deployment(deployment);
-                self.divert(self.shared.bypass());
+            Ok(deployment) if deployment.workings.marks != self.shared.deployment().workings.marks => {
+                eprintln!(
+                    "bentpipe: {path}: another daemon.marks needs a restart; the old configuration goes on"
+                );
+            }
+            Ok(deployment) => self.replace(path, deployment),
+            Err(error) => eprintln!("{error}\nbentpipe: the old configuration goes on"),
+        }
+    }
+
+    /// Takes another configuration, unless its rules cannot be installed.
+    fn replace(&mut self, path: &str, deployment: Deployment) {
+        let old = self.shared.deployment();
+        self.shared.replace_deployment(deployment);
+        match self.divert(self.shared.bypass()) {
+            Ok(()) => {
+                outside::note_routes_by_arrival(&self.shared);
+                doctor::warn_of_interfaces(&self.shared.deployment());
                 eprintln!("bentpipe: {path} read again");
             }
-            Err(error) => eprintln!("{error}\nbentpipe: the old configuration goes on"),
+            Err(error) => {
+                self.shared.replace_deployment(Deployment::clone(&old));
+                eprintln!("bentpipe: {path}: {error}\nbentpipe: the old configuration goes on");
+            }
         }
     }
 
     /// Accepts no more connections, and waits until those that exist have ended: for `patience` at most, if there is a bound.
     fn drain(mut self, signals: &SigSet, patience: Option<Duration>) -> Result<(), Error> {
-        self.divert(Some(Reason::Draining));
+        self.stop_diverting();
         let begin = Instant::now();
         let waits = || patience.is_none_or(|patience| begin.elapsed() < patience);
-        while self.shared.active.load(Ordering::Relaxed) > 0 && waits() {
+        while self.shared.places.count() != Count::default() && waits() {
             if let Some(Signal::SIGTERM | Signal::SIGINT) = wait(signals, CHECK_INTERVAL) {
                 break;
             }
+            self.look_outside();
         }
         if let Some((thread, inbox)) = self.interceptor.take() {
             inbox.send(interceptor::Message::Stop);
@@ -254,6 +377,12 @@ impl Daemon {
         }
         Ok(())
     }
+}
+
+/// The TUN device that shows that this process lives. No packet goes through it.
+pub(crate) fn device(slot: Slot) -> Result<Device, Error> {
+    let config = DeviceConfig { name: Some(slot.device().to_owned()), networks: Vec::new(), mtu: 1500 };
+    Device::new(&config).map_err(|error| Error::Missing(error.to_string()))
 }
 
 /// Returns freed memory to the system. By itself the allocator keeps freed memory that lies between blocks in use.

@@ -3,15 +3,19 @@
 use std::fs;
 use std::path::Path;
 
-use bentpipe_scenario::deployment::{Datapath, Deployment};
+use bentpipe_scenario::deployment::{Datapath, Deployment, Interfaces, interface_fits};
 use bentpipe_system::{IP, NFT};
 use caps::{CapSet, Capability};
 use nix::sys::resource::{Resource, getrlimit};
 
+use crate::daemon;
 use crate::error::Error;
+use crate::outside;
 use crate::privileges;
+use crate::probe::{self, Obstacle};
+use crate::routes;
 use crate::rules;
-use crate::slot::Slot;
+use crate::slot::{self, Slot};
 use crate::sockets;
 
 /// Result of a check.
@@ -62,13 +66,41 @@ pub fn examine(deployment: Option<&Deployment>) -> Vec<Finding> {
     ));
     findings.push(packet_filter());
     findings.extend(forwarding());
-    findings.push(reverse_path());
     findings.extend(settings());
     if let Some(deployment) = deployment {
         findings.extend(algorithms(deployment));
         findings.extend(interfaces(deployment));
+        findings.extend(probe(deployment));
     }
     findings
+}
+
+/// Sends a probe through the path of proxied connections.
+fn probe(deployment: &Deployment) -> Vec<Finding> {
+    match try_probe(deployment) {
+        Ok(obstacles) if obstacles.is_empty() => {
+            vec![ok("packet filter of the administrator: a probe has passed")]
+        }
+        Ok(obstacles) => obstacles
+            .into_iter()
+            .map(|Obstacle { what, cure }| judge(false, State::Missing, what, cure))
+            .collect(),
+        Err(error) => vec![judge(
+            false,
+            State::Doubtful,
+            format!("packet filter of the administrator: no probe could be made: {error}"),
+            "run it as root (sudo bentpipe pep doctor)",
+        )],
+    }
+}
+
+/// Uses a slot for the moment. A proxy may run beside it.
+fn try_probe(deployment: &Deployment) -> Result<Vec<Obstacle>, Error> {
+    let (held, _other) = slot::hold(true)?;
+    let _device = daemon::device(held.slot)?;
+    let _installed = daemon::Installed(held.slot);
+    routes::install(deployment, held.slot, fs::exists("/proc/sys/net/ipv6").unwrap_or(false))?;
+    probe::probe(deployment, held.slot)
 }
 
 fn sysctl(name: &str) -> Option<String> {
@@ -105,9 +137,10 @@ fn capabilities() -> Vec<Finding> {
 
 /// Checks that the kernel has all expressions of the rules.
 fn packet_filter() -> Finding {
-    let what = "packet filter: inet tables, tproxy, socket, fib, notrack";
-    let cure = "a kernel with CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT (Debian's has them: \
-                modprobe nft_tproxy nft_socket nft_fib_inet nft_ct)";
+    let what = "packet filter: inet tables, tproxy, socket, fib, log, zones of connection tracking";
+    let cure = "a kernel with CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT, \
+                CONFIG_NF_CONNTRACK_ZONES, CONFIG_NFT_LOG, CONFIG_NFT_NAT, CONFIG_NETFILTER_NETLINK_LOG (Debian's has them: \
+                modprobe nft_tproxy nft_socket nft_fib_inet nft_ct nft_log nft_chain_nat nfnetlink_log)";
     match NFT.run(&["-c", "-f", "-"], &rules::sample()).map_err(Error::from) {
         Ok(_) => ok(what),
         Err(error) => judge(false, State::Missing, format!("{what}: {error}"), cure),
@@ -128,18 +161,6 @@ fn forwarding() -> Vec<Finding> {
         findings.push(of("net.ipv6.conf.all.forwarding", State::Doubtful));
     }
     findings
-}
-
-/// Checks the reverse-path filter. In strict mode for all devices it drops the SYNs that are put back through the TUN device of the proxy.
-fn reverse_path() -> Finding {
-    let name = "net.ipv4.conf.all.rp_filter";
-    let value = sysctl(name).unwrap_or_default();
-    judge(
-        value != "1",
-        State::Missing,
-        format!("reverse-path filter: {name} = {value} (0 and 2 let SYNs of `server-first` pass)"),
-        format!("sysctl -w {name}=2"),
-    )
 }
 
 fn settings() -> Vec<Finding> {
@@ -171,14 +192,6 @@ fn settings() -> Vec<Finding> {
             State::Doubtful,
             format!("bursts of new connections: {name} = {value}"),
             format!("sysctl -w {name}=16384"),
-        ));
-    }
-    if let Some(value) = sysctl("net.ipv4.tcp_fwmark_accept") {
-        findings.push(judge(
-            value == "0",
-            State::Missing,
-            format!("marks of accepted connections: net.ipv4.tcp_fwmark_accept = {value}"),
-            "sysctl -w net.ipv4.tcp_fwmark_accept=0",
         ));
     }
     let tables = NFT.run(&["list", "tables", "inet"], "").unwrap_or_default();
@@ -233,17 +246,46 @@ pub(crate) fn refuse_missing_algorithms(deployment: &Deployment) -> Result<(), E
 }
 
 fn interfaces(deployment: &Deployment) -> Vec<Finding> {
-    let names = deployment.interfaces.clients.iter().chain(&deployment.interfaces.satellite);
-    let finding = |name: &String| {
-        let mtu = sysctl(&format!("net/ipv6/conf/{name}/mtu"));
-        let there = Path::new(&format!("/proc/sys/net/ipv4/conf/{name}")).exists();
+    let there_are: Vec<String> = fs::read_dir("/proc/sys/net/ipv4/conf")
+        .map(|entries| {
+            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        })
+        .unwrap_or_default();
+    let is_there = |pattern: &str| {
+        there_are
+            .iter()
+            .any(|name| !matches!(name.as_str(), "all" | "default") && interface_fits(pattern, name))
+    };
+    let finding = |pattern: &String| {
+        if let Some(bridge) = outside::bridge_of(pattern) {
+            return judge(
+                false,
+                State::Missing,
+                format!(
+                    "interface {pattern} is a port of the bridge {bridge}: IP packets come over {bridge} and never over it"
+                ),
+                format!("write \"{bridge}\" in [interfaces]"),
+            );
+        }
+        let mtu = sysctl(&format!("net/ipv6/conf/{pattern}/mtu"));
         let mtu = mtu.map_or_else(String::new, |mtu| format!(", MTU {mtu}"));
+        let absent = if is_there(pattern) { "" } else { " is not there; the rules take it when it comes" };
         judge(
-            there,
+            absent.is_empty(),
             State::Missing,
-            format!("interface {name}{mtu}"),
+            format!("interface {pattern}{mtu}{absent}"),
             "ip link (which ones are there), then [interfaces] in the configuration",
         )
     };
-    names.map(finding).collect()
+    let Interfaces { clients, satellite } = &deployment.interfaces;
+    clients.iter().chain(satellite).map(finding).collect()
+}
+
+/// Says which interfaces of a configuration are missing or can never match.
+pub(crate) fn warn_of_interfaces(deployment: &Deployment) {
+    for Finding { what, cure, .. } in
+        interfaces(deployment).iter().filter(|finding| finding.state != State::Ok)
+    {
+        eprintln!("bentpipe: {what}; cure: {cure}");
+    }
 }

@@ -39,6 +39,11 @@ pub(crate) fn original() -> Result<String, Error> {
     }
 }
 
+/// True if somebody has switched it on again.
+pub(crate) fn is_on() -> bool {
+    std::fs::read_to_string(SETTING).is_ok_and(|value| value.trim() != "0")
+}
+
 /// Switches it off.
 ///
 /// # Errors

@@ -3,10 +3,13 @@
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Instant;
 
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{SendFlags, send};
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
+
+use crate::bucket::Gate;
 
 /// Bytes that a pipe holds, and that are moved at a time (chosen).
 const PIPE: usize = 1 << 20;
@@ -120,16 +123,17 @@ impl Buffer {
         }
     }
 
-    /// Writes bytes to a socket. Returns how many.
-    fn empty(&mut self, to: impl AsFd) -> Result<usize, Errno> {
+    /// Writes at most so many bytes to a socket, and no more than are held. Returns how many.
+    fn empty(&mut self, to: impl AsFd, most: usize) -> Result<usize, Errno> {
         match self {
             Self::Pipe(pipe) => {
-                let bytes = retry_on_intr(|| splice(&pipe.read, None, &to, None, pipe.held, FLAGS))?;
+                let bytes = retry_on_intr(|| splice(&pipe.read, None, &to, None, most, FLAGS))?;
                 pipe.held -= bytes;
                 Ok(bytes)
             }
             Self::Memory(Memory { bytes, held }) => {
-                let sent = retry_on_intr(|| send(&to, &bytes[held.clone()], SendFlags::NOSIGNAL))?;
+                let now = held.start..held.start + most;
+                let sent = retry_on_intr(|| send(&to, &bytes[now.clone()], SendFlags::NOSIGNAL))?;
                 held.start += sent;
                 Ok(sent)
             }
@@ -162,6 +166,8 @@ pub(crate) struct Flow {
     end: End,
     /// Bytes that have been written.
     pub moved: u64,
+    /// The shared rate at which bytes are written, if there is one.
+    gate: Option<Gate>,
 }
 
 /// How far the end of a direction has come.
@@ -183,12 +189,29 @@ pub(crate) enum Turn {
     Waits,
     /// There is more to do at once.
     GoesOn,
+    /// The shared rate allows more at this time.
+    Until(Instant),
 }
 
 impl Flow {
+    /// A direction whose bytes are written at a shared rate, if there is one.
+    pub fn new(gate: Option<Gate>) -> Self {
+        Self { gate, ..Self::default() }
+    }
+
+    /// Takes the shared rate out, for the engine.
+    pub fn take_gate(&mut self) -> Option<Gate> {
+        self.gate.take()
+    }
+
     /// True once the end has been passed on.
     pub fn is_over(&self) -> bool {
         self.end == End::Passed
+    }
+
+    /// True while more may come from the source.
+    pub fn is_open(&self) -> bool {
+        self.end == End::Open
     }
 
     /// True if the source has ended and everything before that has been passed on.
@@ -212,7 +235,7 @@ impl Flow {
         while self.moved - begin < TURN as u64 {
             let before = (self.held(), self.moved);
             self.fill(source, pipes);
-            self.empty(sink);
+            let later = self.empty(sink);
             if sink.ready.broken {
                 self.buffer = None;
                 self.end = End::Passed;
@@ -221,7 +244,7 @@ impl Flow {
             let idle = self.held() == 0 && !(source.ready.readable && self.end == End::Open);
             if idle || before == (self.held(), self.moved) {
                 self.release(pipes);
-                return Turn::Waits;
+                return later.map_or(Turn::Waits, Turn::Until);
             }
         }
         self.release(pipes);
@@ -245,16 +268,27 @@ impl Flow {
         }
     }
 
-    fn empty(&mut self, sink: &mut FlowEnd) {
-        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.held() > 0 && sink.ready.writable)
-        else {
-            return;
+    /// Writes what can be written now. Returns when the shared rate allows more, if that is what it waits for.
+    fn empty(&mut self, sink: &mut FlowEnd) -> Option<Instant> {
+        let buffer = self.buffer.as_mut().filter(|buffer| buffer.held() > 0 && sink.ready.writable)?;
+        let most = match &mut self.gate {
+            None => buffer.held(),
+            Some(gate) => match gate.allow(buffer.held(), Instant::now()) {
+                Ok(bytes) => bytes,
+                Err(later) => return Some(later),
+            },
         };
-        match buffer.empty(sink.socket) {
-            Ok(bytes) => self.moved += bytes as u64,
+        match buffer.empty(sink.socket, most) {
+            Ok(bytes) => {
+                self.moved += bytes as u64;
+                if let Some(gate) = &mut self.gate {
+                    gate.note_sent(bytes, Instant::now());
+                }
+            }
             Err(Errno::AGAIN) => sink.ready.writable = false,
             Err(_) => sink.ready.broken = true,
         }
+        None
     }
 
     fn release(&mut self, pipes: &mut Pipes) {

@@ -5,14 +5,18 @@
 //!
 //! * a FIN of the socket is a FIN to the far end and the other way round, and the other direction stays open;
 //! * while its own buffer is full the engine does not read from the socket, and while that of the socket is full it closes its receive window;
-//! * when both directions have ended, or one half has failed, it tells the relay, which parts with the socket.
+//! * when both directions have ended, it tells the relay, which parts with the socket;
+//! * when one half has failed, it moves what came before to the other one, then resets its own half, and tells the relay, which resets the socket.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bentpipe_scenario::deployment::{Opener, Split};
+use bentpipe_scenario::deployment::Split;
+
+use crate::bucket::Gate;
+use crate::sockets::Manner;
 
 /// One half of a proxied connection.
 pub enum Half {
@@ -24,8 +28,8 @@ pub enum Half {
 
 /// A half of the engine, as the relay controls it.
 pub trait Control: Send + Sync {
-    /// From now on the bytes of this half come from `socket` and go there. `on_end` is called once, from any thread, when nothing more will be moved.
-    fn carry(&self, socket: Arc<OwnedFd>, on_end: OnEnd);
+    /// From now on the bytes of this half come from a socket and go there.
+    fn carry(&self, carriage: Carriage);
 
     /// Sends a RST to the far end and forgets the connection.
     fn abort(&self);
@@ -35,6 +39,18 @@ pub trait Control: Send + Sync {
 
     /// Bytes that the engine has moved, and that it holds.
     fn carried(&self) -> Carried;
+}
+
+/// What the engine is to know of the other half, which is a socket.
+pub struct Carriage {
+    /// The socket.
+    pub socket: Arc<OwnedFd>,
+    /// Called once, from any thread, when nothing more will be moved.
+    pub on_end: OnEnd,
+    /// How long the half of the engine may go without progress with the bytes that came before a reset of the socket.
+    pub reset_after: Duration,
+    /// Shared rates of what goes from the socket to the engine, and of what comes from there.
+    pub(crate) gates: [Option<Gate>; 2],
 }
 
 /// What the engine has done with the bytes between its half and the socket of the other one.
@@ -83,15 +99,13 @@ pub struct Telemetry {
 
 /// A half that the engine is asked for.
 #[derive(Clone, Debug)]
-pub struct HalfRequest {
+pub(crate) struct HalfRequest {
     /// Address and port of the client, which opened the connection.
     pub client: SocketAddr,
     /// Address and port of the server, to which it was opened.
     pub server: SocketAddr,
-    /// On which side of the proxy the client is.
-    pub opener: Opener,
-    /// Differentiated-services code point of the client's SYN, 0 to 63.
-    pub dscp: u8,
+    /// What the client's SYN asks for.
+    pub manner: Manner,
     /// Configuration of the connection.
     pub split: Split,
 }
@@ -128,7 +142,10 @@ pub enum Refusal {
 pub type Answer = Box<dyn FnOnce(Result<Half, Refusal>) + Send>;
 
 /// A TCP stack that terminates halves in the kernel's place.
-pub trait Engine: Send + Sync {
+pub(crate) trait Engine: Send + Sync {
     /// Begins a half and returns at once.
     fn open(&self, request: &HalfRequest, opening: Opening<'_>, answer: Answer);
+
+    /// Lets the packet filter direct the packets of all connections here again, after it has lost its sets.
+    fn register(&self);
 }

@@ -1,11 +1,13 @@
-//! The interceptor: it holds SYNs back whose clients get an answer only when the server has answered.
+//! The interceptor: it sees SYNs that may be split, and decides what becomes of them.
 //!
-//! The packet filter routes them into a TUN device, where they wait while the proxy connects to the server in the client's name. Then
+//! The packet filter shows them and drops them. The interceptor connects to the server in the client's name. Then
 //!
-//! * the SYN is put back through the device, and the kernel accepts the client's connection with options of its own;
+//! * the SYN is put back over the loopback device, and the kernel accepts the client's connection with options of its own;
 //! * or a RST answers it, if the server answered the proxy with a RST;
 //! * or it is not answered, if the server did not answer the proxy;
 //! * or it is forwarded unchanged: if the server is unreachable, so that the client gets the ICMP error, and if the proxy has reached a limit.
+//!
+//! A SYN of a class with `syn = "early"` is put back at once.
 
 use std::collections::HashMap;
 use std::io;
@@ -14,22 +16,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use bentpipe_host::{Device, DeviceConfig};
 use bentpipe_scenario::deployment::{Datapath, Opener, Opening::Early};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use socket2::SockRef;
 
+use crate::class::ConnectionClass;
 use crate::engine;
 use crate::error::Error;
 use crate::half::{Answer, Half, Opening, Refusal};
+use crate::marks::{Kind, Marks};
 use crate::metrics::Reason;
 use crate::packet::{self, Syn, Tuple, Unreachable};
+use crate::places::Place;
 use crate::relay;
 use crate::rules::OPENERS;
-use crate::shared::{Established, Inbox, Shared};
+use crate::shared::{Expected, Inbox, Shared};
+use crate::sight::{self, Sight, Way};
 use crate::slot::Slot;
-use crate::sockets::{self, MARK_OURS, RawSender};
+use crate::sockets::{self, Manner, RawSender};
 
 /// A client that has sent no SYN for this time has given up (chosen: Linux doubles the time between SYNs up to 32 s).
 const PATIENCE: Duration = Duration::from_secs(70);
@@ -38,11 +43,9 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// SYNs read before the answers of servers have their turn (chosen).
 const SYNS_AT_A_TIME: usize = 64;
 const EVENTS: usize = 512;
-/// Tokens of the devices.
-const DEVICE_TOKENS: [u64; 2] = [u64::MAX - 1, u64::MAX];
+/// Tokens of the sockets that show SYNs of clients, and those of hosts beyond the satellite.
+const SIGHT_TOKENS: [u64; 2] = [u64::MAX - 1, u64::MAX];
 const INBOX_TOKEN: u64 = u64::MAX - 2;
-/// Bytes of the virtio header before each packet of the device.
-const VIRTIO_HEADER: usize = 10;
 
 /// What others tell the interceptor.
 pub(crate) enum Message {
@@ -55,22 +58,13 @@ pub(crate) enum Message {
 /// A SYN that waits for the server.
 struct Waiting {
     syn: Syn,
-    opener: Opener,
-    /// The packet, behind the virtio header that says whether its checksum is still to be completed.
+    class: ConnectionClass,
+    manner: Manner,
     packet: Vec<u8>,
     /// The connection to the server, if the kernel makes it.
     socket: Option<OwnedFd>,
     last_seen: Instant,
-}
-
-/// A device through which SYNs come and go back.
-fn device(name: &str) -> Result<Device, Error> {
-    let config = DeviceConfig { name: Some(name.to_owned()), networks: Vec::new(), mtu: 1500 };
-    let device = Device::new(&config).map_err(|error| Error::Missing(error.to_string()))?;
-    // SYNs that are put back have the addresses of clients, which the reverse-path filter would drop on this device.
-    let filter = format!("/proc/sys/net/ipv4/conf/{name}/rp_filter");
-    std::fs::write(&filter, "0").map_err(Error::at(filter))?;
-    Ok(device)
+    place: Place,
 }
 
 /// The thread that reads SYNs.
@@ -79,8 +73,10 @@ pub(crate) struct Interceptor {
     /// The relays, which take the connections that the engine accepts.
     relays: Vec<Arc<Inbox<relay::Message>>>,
     inbox: Arc<Inbox<Message>>,
-    /// The devices for SYNs of clients, and for those of hosts beyond the satellite.
-    devices: [Device; 2],
+    /// They show SYNs of clients, and those of hosts beyond the satellite.
+    sights: [Sight; 2],
+    /// Senders of the same two kinds of SYNs to the listening sockets.
+    put_back: [RawSender; 2],
     epoll: OwnedFd,
     /// Forwards SYNs that are not proxied.
     forwarder: RawSender,
@@ -93,38 +89,42 @@ pub(crate) struct Interceptor {
 }
 
 impl Interceptor {
-    /// Makes the devices.
+    /// Begins to see SYNs.
     pub fn open(
         slot: Slot,
         shared: Arc<Shared>,
         relays: Vec<Arc<Inbox<relay::Message>>>,
     ) -> Result<(Self, Arc<Inbox<Message>>), Error> {
-        let [clients, satellite] = OPENERS.map(|opener| device(slot.device(opener)));
-        let devices = [clients?, satellite?];
-        let raw = |mark| RawSender::open(mark).map_err(Error::at("a raw socket"));
+        let marks = Marks::of(&shared.deployment());
+        let raw = || Error::at("a raw socket");
+        let sight = |opener| Sight::open(sight::group(slot, opener)).map_err(Error::at("nflog"));
+        let sender = |opener| RawSender::marked(marks.value(Kind::PutBack(slot, opener))).map_err(raw());
+        let [clients, satellite] = OPENERS;
         let failed = || Error::at("epoll");
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(io::Error::from).map_err(failed())?;
         let inbox = Arc::new(Inbox::new().map_err(Error::at("eventfd"))?);
-        let add = |fd: &dyn AsFd, token| {
-            epoll::add(&epoll, fd.as_fd(), EventData::new_u64(token), EventFlags::IN).map_err(io::Error::from)
-        };
-        add(&inbox, INBOX_TOKEN).map_err(failed())?;
-        for (device, token) in devices.iter().zip(DEVICE_TOKENS) {
-            add(device, token).map_err(failed())?;
-        }
         let interceptor = Self {
             shared,
             relays,
             inbox: Arc::clone(&inbox),
-            devices,
+            sights: [sight(clients)?, sight(satellite)?],
+            put_back: [sender(clients)?, sender(satellite)?],
             epoll,
-            forwarder: raw(None)?,
-            answerer: raw(Some(MARK_OURS))?,
+            forwarder: RawSender::passing().map_err(raw())?,
+            answerer: RawSender::marked(marks.value(Kind::Ours)).map_err(raw())?,
             waiting: HashMap::new(),
             numbers: HashMap::new(),
             next: 0,
             swept: Instant::now(),
         };
+        let add = |fd: &dyn AsFd, token| {
+            let data = EventData::new_u64(token);
+            epoll::add(&interceptor.epoll, fd.as_fd(), data, EventFlags::IN).map_err(io::Error::from)
+        };
+        add(&inbox, INBOX_TOKEN).map_err(failed())?;
+        for (sight, token) in interceptor.sights.iter().zip(SIGHT_TOKENS) {
+            add(sight, token).map_err(failed())?;
+        }
         Ok((interceptor, inbox))
     }
 
@@ -140,8 +140,8 @@ impl Interceptor {
             }
             for event in &events {
                 match event.data.u64() {
-                    token if DEVICE_TOKENS.contains(&token) => {
-                        self.read_device(OPENERS[usize::from(token == DEVICE_TOKENS[1])]);
+                    token if SIGHT_TOKENS.contains(&token) => {
+                        self.look(usize::from(token == SIGHT_TOKENS[1]))
                     }
                     INBOX_TOKEN => {
                         for message in self.inbox.drain() {
@@ -160,72 +160,84 @@ impl Interceptor {
         }
     }
 
-    fn device(&self, opener: Opener) -> &Device {
-        &self.devices[usize::from(opener == Opener::Satellite)]
-    }
-
-    fn read_device(&mut self, opener: Opener) {
-        let mut buffer = [0u8; 2048];
+    /// Reads SYNs that one side opens connections with.
+    fn look(&mut self, side: usize) {
+        let mut seen = Vec::new();
         for _ in 0..SYNS_AT_A_TIME {
-            let Ok(length) = self.device(opener).read(&mut buffer) else { return };
-            let packet = &buffer[..length.min(buffer.len())];
-            if let Some(syn) = packet.get(VIRTIO_HEADER..).and_then(Syn::read) {
-                self.arrive(syn, opener, packet);
+            let read = self.sights[side].read(|packet, way| {
+                if let Some(syn) = Syn::read(packet) {
+                    let mut whole = packet.to_vec();
+                    // It may be missing, if the sender is on the same machine.
+                    syn.complete_checksum(&mut whole);
+                    seen.push((syn, way, whole));
+                }
+            });
+            if read.is_err() {
+                break;
             }
+        }
+        for (syn, way, packet) in seen {
+            self.arrive(syn, OPENERS[side], way, packet);
         }
     }
 
     /// A client has sent a SYN, for the first time or again.
-    fn arrive(&mut self, syn: Syn, opener: Opener, packet: &[u8]) {
+    fn arrive(&mut self, syn: Syn, opener: Opener, way: Way, packet: Vec<u8>) {
         if let Some(waiting) = self.numbers.get(&syn.tuple).and_then(|number| self.waiting.get_mut(number)) {
             waiting.last_seen = Instant::now();
             return;
         }
-        if self.shared.ready().contains_key(&syn.tuple) {
-            return self.accept(&syn, opener, packet);
+        if self.shared.expected().contains_key(&syn.tuple) {
+            return self.put_back(opener, &packet, syn.tuple);
         }
-        if let Some(why) = self.shared.lacks_room() {
-            return self.pass_on(&syn, packet, why);
-        }
-        if self.is_answered_at_once(&syn, opener) {
-            return self.accept(&syn, opener, packet);
+        let Some(class) = self.shared.class(opener, syn.tuple, way) else {
+            // A new configuration leaves this connection alone, and its rules come now.
+            return self.pass_on(&syn, way, &packet, None);
+        };
+        let bound =
+            self.shared.routes_by_arrival[usize::from(opener == Opener::Satellite)].load(Ordering::Relaxed);
+        let place = self.shared.take_place(syn.tuple.client.ip());
+        let place = match place.and_then(|place| lacks_way(&class, way, bound).map_or(Ok(place), Err)) {
+            Ok(place) => place,
+            Err(why) => return self.pass_on(&syn, way, &packet, Some(why)),
+        };
+        let manner = Manner { dscp: syn.dscp, mss: syn.mss, way, bound };
+        if class.split.syn == Early {
+            return self.accept(&syn, Expected::new(class, manner, place), &packet);
         }
         let number = self.next;
         self.next += 1;
-        let whole = packet.to_vec();
-        match self.dial(number, &syn, opener) {
+        match self.dial(number, &syn, &class, manner) {
             Ok(socket) => {
-                self.shared.active.fetch_add(1, Ordering::Relaxed);
                 self.numbers.insert(syn.tuple, number);
                 let last_seen = Instant::now();
-                self.waiting.insert(number, Waiting { syn, opener, packet: whole, socket, last_seen });
+                self.waiting.insert(number, Waiting { syn, class, manner, packet, socket, last_seen, place });
             }
             // The connection exists already, or has just ended, so that the kernel knows what to answer.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE)) => {
-                self.put_back(opener, &whole)
+                self.put_back(opener, &packet, syn.tuple)
             }
-            Err(_) => self.pass_on(&syn, &whole, Reason::Unreachable),
+            Err(_) => self.pass_on(&syn, way, &packet, Some(Reason::Unreachable)),
         }
     }
 
-    /// Whether the engine is to answer before the server has.
-    fn is_answered_at_once(&self, syn: &Syn, opener: Opener) -> bool {
-        let class = self.shared.class(opener, syn.tuple);
-        engine::answers(&class) && class.split.syn == Early
-    }
-
     /// Begins the connection to the server. Returns the socket if the kernel makes the connection.
-    fn dial(&mut self, number: u64, syn: &Syn, opener: Opener) -> io::Result<Option<OwnedFd>> {
-        let class = self.shared.class(opener, syn.tuple);
+    fn dial(
+        &mut self,
+        number: u64,
+        syn: &Syn,
+        class: &ConnectionClass,
+        manner: Manner,
+    ) -> io::Result<Option<OwnedFd>> {
         if let (Datapath::Engine, Some(engine)) = (class.back().datapath, &self.shared.engine) {
             // If the kernel has no route, packets of the engine would be lost without an error.
             sockets::address_towards(syn.tuple.server.ip())?;
             let inbox = Arc::clone(&self.inbox);
             let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { number, answer }));
-            engine.open(&class.request(syn.tuple, syn.dscp), Opening::Active, answer);
+            engine.open(&class.request(syn.tuple, manner), Opening::Active, answer);
             return Ok(None);
         }
-        let socket = sockets::dial(syn.tuple, class.back(), class.split.buffer, syn.dscp)?;
+        let socket = sockets::dial(syn.tuple, class.back(), class.split.buffer, manner)?;
         epoll::add(&self.epoll, &socket, EventData::new_u64(number), EventFlags::OUT)?;
         Ok(Some(socket))
     }
@@ -257,62 +269,61 @@ impl Interceptor {
         self.numbers.remove(&waiting.syn.tuple);
         match answer {
             Ok(half) => {
-                let since = Instant::now();
-                self.shared.ready().insert(waiting.syn.tuple, Established { half, since });
-                self.accept(&waiting.syn, waiting.opener, &waiting.packet);
+                let Waiting { syn, class, manner, packet, mut place, .. } = waiting;
+                place.open();
+                let expected = Expected { half: Some(half), ..Expected::new(class, manner, place) };
+                self.accept(&syn, expected, &packet);
             }
-            Err(refusal) => {
-                self.shared.active.fetch_sub(1, Ordering::Relaxed);
-                self.refuse(&waiting, refusal);
-            }
+            Err(refusal) => self.refuse(&waiting, refusal),
         }
     }
 
     /// Lets the kernel or the engine answer the client's SYN, as its class says.
-    fn accept(&mut self, syn: &Syn, opener: Opener, packet: &[u8]) {
-        let class = self.shared.class(opener, syn.tuple);
-        let Some(engine) = self.shared.engine.as_ref().filter(|_| engine::answers(&class)) else {
-            return self.put_back(opener, packet);
-        };
-        let (tuple, dscp) = (syn.tuple, syn.dscp);
+    fn accept(&mut self, syn: &Syn, expected: Expected, packet: &[u8]) {
+        let (tuple, class) = (syn.tuple, &expected.class);
+        let opener = class.opener();
+        let engine = self.shared.engine.as_ref().filter(|_| engine::answers(class));
+        let request = engine.map(|engine| (Arc::clone(engine), class.request(tuple, expected.manner)));
+        self.shared.expected().insert(tuple, expected);
+        let Some((engine, request)) = request else { return self.put_back(opener, packet, tuple) };
         let relay = Arc::clone(&self.relays[usize::from(tuple.client.port()) % self.relays.len()]);
-        let answer: Answer =
-            Box::new(move |answer| relay.send(relay::Message::Front { tuple, opener, dscp, answer }));
-        engine.open(&class.request(tuple, dscp), Opening::Passive(&packet[VIRTIO_HEADER..]), answer);
+        let answer: Answer = Box::new(move |answer| relay.send(relay::Message::Front { tuple, answer }));
+        engine.open(&request, Opening::Passive(packet), answer);
     }
 
     fn refuse(&mut self, waiting: &Waiting, refusal: Refusal) {
+        let Waiting { syn, class, manner, packet, .. } = waiting;
         match refusal {
             Refusal::Refused => {
                 self.shared.metrics.refuse();
                 // If the RST is lost, the client repeats its SYN.
-                let _ = self.answerer.send(&waiting.syn.refusal(), waiting.syn.tuple.client);
+                let _ = self.answerer.send(&syn.refusal(), syn.tuple.client);
             }
             Refusal::TimedOut => {}
-            Refusal::Exists => self.put_back(waiting.opener, &waiting.packet),
-            Refusal::Unreachable => self.pass_on(&waiting.syn, &waiting.packet, Reason::Unreachable),
-            Refusal::Busy => self.pass_on(&waiting.syn, &waiting.packet, Reason::Connections),
+            Refusal::Exists => self.put_back(class.opener(), packet, syn.tuple),
+            Refusal::Unreachable => self.pass_on(syn, manner.way, packet, Some(Reason::Unreachable)),
+            Refusal::Busy => self.pass_on(syn, manner.way, packet, Some(Reason::Connections)),
         }
     }
 
     /// Passes a SYN to the listening sockets of the kernel.
-    fn put_back(&self, opener: Opener, packet: &[u8]) {
+    fn put_back(&self, opener: Opener, packet: &[u8], tuple: Tuple) {
         // If the kernel does not take it, the client repeats its SYN.
-        let _ = self.device(opener).write(packet);
+        let _ = self.put_back[usize::from(opener == Opener::Satellite)].send(packet, tuple.server);
     }
 
     /// Forwards a SYN to the server unchanged.
-    fn pass_on(&self, syn: &Syn, packet: &[u8], why: Reason) {
-        self.shared.metrics.bypass(why);
-        let mut whole = packet[VIRTIO_HEADER..].to_vec();
-        syn.complete_checksum(&mut whole);
-        let Err(error) = self.forwarder.send(&whole, syn.tuple.server) else { return };
+    fn pass_on(&self, syn: &Syn, way: Way, packet: &[u8], why: Option<Reason>) {
+        if let Some(why) = why {
+            self.shared.metrics.bypass(why);
+        }
+        let Err(error) = self.forwarder.send_on(way, packet, syn.tuple.server) else { return };
         // This machine is the router that has no route, so it must send the ICMP error.
         if let Some(why) = Unreachable::of(&error)
             && let Ok(router) = sockets::address_towards(syn.tuple.client.ip())
-            && let Some(packet) = packet::unreachable(&whole, router, why)
+            && let Some(error) = packet::unreachable(packet, router, why)
         {
-            let _ = self.answerer.send(&packet, syn.tuple.client);
+            let _ = self.answerer.send(&error, syn.tuple.client);
         }
     }
 
@@ -329,20 +340,17 @@ impl Interceptor {
             if let Some(waiting) = self.waiting.remove(&number) {
                 self.numbers.remove(&waiting.syn.tuple);
                 waiting.socket.iter().for_each(sockets::reset);
-                self.shared.active.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        let mut ready = self.shared.ready();
-        let stale: Vec<Tuple> = ready
-            .iter()
-            .filter(|(_, half)| half.since.elapsed() > PATIENCE)
-            .map(|(tuple, _)| *tuple)
-            .collect();
-        for tuple in stale {
-            if let Some(established) = ready.remove(&tuple) {
-                established.half.abort();
-                self.shared.active.fetch_sub(1, Ordering::Relaxed);
-            }
+        let mut expected = self.shared.expected();
+        for (_, given_up) in expected.extract_if(|_, expected| expected.since.elapsed() > PATIENCE) {
+            self.shared.give_up(given_up);
         }
     }
+}
+
+/// Why the packets of this half would not go the way that the SYN was about to go, if so. Packets of the engine have no mark, and come from its device.
+fn lacks_way(class: &ConnectionClass, way: Way, bound: bool) -> Option<Reason> {
+    let is_of_engine = class.back().datapath == Datapath::Engine || engine::answers(class);
+    (is_of_engine && (way.mark != 0 || bound)).then_some(Reason::Route)
 }

@@ -1,9 +1,10 @@
 //! Metrics for Prometheus.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bentpipe_scenario::deployment::Deployment;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -44,12 +45,53 @@ pub(crate) enum Reason {
     Unreachable,
     /// The proxy is about to end.
     Draining,
+    /// The packet filter of the administrator, or what else is on the machine, does not let the proxy's packets pass.
+    Firewall,
+    /// Rules, routes or devices of the proxy are missing.
+    Rules,
+    /// The packet has a mark, or its way out depends on where it came from, and the engine's packets would go another way.
+    Route,
+    /// The destination of the packet has been translated.
+    Translated,
+    /// A helper of connection tracking reads the connection.
+    Helper,
+    /// Options of TCP that hold between the ends only (MD5, AO, ENO).
+    Signed,
+    /// The packet came by IPsec, or is to leave by it.
+    Ipsec,
+    /// Options of IP.
+    Options,
+    /// A time to live near its ends.
+    Ttl,
+    /// The limit of half-open connections is reached.
+    HalfOpen,
+    /// That of one client is reached.
+    HalfOpenOfClient,
+    /// The limit of connections of one client is reached.
+    ConnectionsOfClient,
 }
 
 impl Reason {
     /// Number that stands for no reason.
     pub const NONE: u8 = 0;
-    const ALL: [Self; 4] = [Self::Connections, Self::Memory, Self::Unreachable, Self::Draining];
+    const ALL: [Self; 16] = [
+        Self::Connections,
+        Self::Memory,
+        Self::Unreachable,
+        Self::Draining,
+        Self::Firewall,
+        Self::Rules,
+        Self::Route,
+        Self::Translated,
+        Self::Helper,
+        Self::Signed,
+        Self::Ipsec,
+        Self::Options,
+        Self::Ttl,
+        Self::HalfOpen,
+        Self::HalfOpenOfClient,
+        Self::ConnectionsOfClient,
+    ];
 
     /// A number other than [`Self::NONE`].
     pub fn number(self) -> u8 {
@@ -68,6 +110,18 @@ impl Reason {
             Self::Memory => "memory",
             Self::Unreachable => "unreachable",
             Self::Draining => "draining",
+            Self::Firewall => "firewall",
+            Self::Rules => "rules",
+            Self::Route => "route",
+            Self::Translated => "translated",
+            Self::Helper => "helper",
+            Self::Signed => "signed",
+            Self::Ipsec => "ipsec",
+            Self::Options => "options",
+            Self::Ttl => "ttl",
+            Self::HalfOpen => "half-open",
+            Self::HalfOpenOfClient => "half-open-per-client",
+            Self::ConnectionsOfClient => "connections-per-client",
         }
     }
 }
@@ -84,6 +138,8 @@ pub(crate) struct Metrics {
     rtt: Family<OfSide, Histogram>,
     goodput: Family<OfSide, Histogram>,
     bypassed: Family<Why, Counter>,
+    /// What the counters of the rules said last, by the reason.
+    untouched: Mutex<HashMap<&'static str, u64>>,
     refused: Counter,
     pub lines_lost: Counter,
     pub memory: Gauge,
@@ -112,9 +168,9 @@ const SIDES: [&str; 2] = ["satellite", "clients"];
 
 impl Metrics {
     pub fn new() -> Self {
-        // 1 ms to 16 s; 1 kbit/s to 10 Gbit/s.
+        // 1 ms to 16 s; 1 kbit/s to 17 Gbit/s.
         let rtt: fn() -> Histogram = || Histogram::new(exponential_buckets(1e-3, 2.0, 15));
-        let goodput: fn() -> Histogram = || Histogram::new(exponential_buckets(1e3, 4.0, 13));
+        let goodput: fn() -> Histogram = || Histogram::new(exponential_buckets(125.0, 4.0, 13));
         let mut metrics = Self {
             registry: Registry::with_prefix("bentpipe_pep"),
             classes: Mutex::default(),
@@ -126,12 +182,17 @@ impl Metrics {
             rtt: Family::new_with_constructor(rtt),
             goodput: Family::new_with_constructor(goodput),
             bypassed: Family::default(),
+            untouched: Mutex::default(),
             refused: Counter::default(),
             lines_lost: Counter::default(),
             memory: Gauge::default(),
             bypassing: Gauge::default(),
         };
         metrics.register();
+        // A counter that appears with its first event looks like a gap before.
+        for reason in Reason::ALL {
+            let _ = metrics.bypassed.get_or_create(&Why { reason: reason.word() });
+        }
         metrics
     }
 
@@ -147,7 +208,7 @@ impl Metrics {
         );
         registry.register(
             "retransmitted_segments",
-            "Segments that the proxy has sent again",
+            "Segments that the proxy has retransmitted",
             self.retransmitted.clone(),
         );
         registry.register_with_unit(
@@ -157,11 +218,11 @@ impl Metrics {
             self.rtt.clone(),
         );
         registry.register(
-            "goodput_bits_per_second",
+            "goodput_bytes_per_second",
             "Payload sent over a half by the time that its connection lasted",
             self.goodput.clone(),
         );
-        registry.register("bypassed", "New connections that were forwarded untouched, one by one; those that rules forward are not seen", self.bypassed.clone());
+        registry.register("bypassed", "New connections that were forwarded untouched, one by one; those of no class, and those during a bypass, are not seen", self.bypassed.clone());
         registry.register(
             "refused",
             "New connections that a RST of the server has refused",
@@ -214,19 +275,59 @@ impl Metrics {
         made
     }
 
+    /// Makes the metrics of all classes that are split.
+    pub fn name_classes(&self, deployment: &Deployment) {
+        for class in deployment.classes.iter().filter(|class| class.proxy) {
+            self.class(&class.name);
+        }
+    }
+
     pub fn bypass(&self, reason: Reason) {
         self.bypassed.get_or_create(&Why { reason: reason.word() }).inc();
+    }
+
+    /// Counts the SYNs that rules have left alone: as many as their counters have grown by. Counters of new rules begin at zero.
+    pub fn count_untouched(&self, now: &[(Reason, u64)]) {
+        let mut before = self.untouched.lock().unwrap_or_else(PoisonError::into_inner);
+        for (reason, packets) in now {
+            let known = before.insert(reason.word(), *packets).unwrap_or(0);
+            let more = packets.checked_sub(known).unwrap_or(*packets);
+            self.bypassed.get_or_create(&Why { reason: reason.word() }).inc_by(more);
+        }
     }
 
     pub fn refuse(&self) {
         self.refused.inc();
     }
 
-    /// In the text format of Prometheus.
-    pub fn text(&self) -> String {
+    /// In the format OpenMetrics 1.0.
+    pub fn open_metrics(&self) -> String {
         let mut text = String::new();
         // Writing to memory does not fail.
         let _ = prometheus_client::encoding::text::encode(&mut text, &self.registry);
+        text
+    }
+
+    /// In the text format 0.0.4 of Prometheus: a counter has the same name in its descriptions and in its values, and there are neither units nor
+    /// an end.
+    pub fn text(&self) -> String {
+        let open = self.open_metrics();
+        let mut counters: HashSet<&str> = HashSet::new();
+        for line in open.lines() {
+            if let Some(name) = line.strip_prefix("# TYPE ").and_then(|rest| rest.strip_suffix(" counter")) {
+                counters.insert(name);
+            }
+        }
+        let mut text = String::with_capacity(open.len());
+        for line in open.lines().filter(|line| !line.starts_with("# UNIT ") && *line != "# EOF") {
+            let mut words = line.splitn(4, ' ');
+            match (words.next(), words.next(), words.next(), words.next()) {
+                (Some("#"), Some(what), Some(name), Some(rest)) if counters.contains(name) => {
+                    text.extend(["# ", what, " ", name, "_total ", rest, "\n"]);
+                }
+                _ => text.extend([line, "\n"]),
+            }
+        }
         text
     }
 }
@@ -242,7 +343,31 @@ impl ClassMetrics {
     pub fn end(&self, side: usize, srtt: Duration, bytes: u64, lasted_s: f64) {
         self.sides[side].rtt.observe(srtt.as_secs_f64());
         if lasted_s > 0.0 && bytes > 0 {
-            self.sides[side].goodput.observe(bytes as f64 * 8.0 / lasted_s);
+            self.sides[side].goodput.observe(bytes as f64 / lasted_s);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_there_before_their_first_event_in_both_formats() {
+        let metrics = Metrics::new();
+        metrics.class("all");
+        let (open, text) = (metrics.open_metrics(), metrics.text());
+        assert!(open.ends_with("# EOF\n") && !text.contains("# EOF") && !text.contains("# UNIT"));
+        for value in [
+            "bentpipe_pep_bypassed_total{reason=\"connections\"} 0\n",
+            "bentpipe_pep_bypassed_total{reason=\"half-open-per-client\"} 0\n",
+            "bentpipe_pep_connections_opened_total{class=\"all\"} 0\n",
+        ] {
+            assert!(open.contains(value) && text.contains(value), "{text}");
+        }
+        assert!(open.contains("# TYPE bentpipe_pep_bypassed counter\n"));
+        assert!(text.contains("# TYPE bentpipe_pep_bypassed_total counter\n"), "{text}");
+        assert!(text.contains("# HELP bentpipe_pep_bypassed_total New connections"), "{text}");
+        assert!(text.contains("# TYPE bentpipe_pep_memory_bytes gauge\n"), "{text}");
     }
 }

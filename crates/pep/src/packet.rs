@@ -32,6 +32,8 @@ pub(crate) struct Syn {
     pub sequence: u32,
     /// Differentiated-services code point.
     pub dscp: u8,
+    /// Maximum segment size that it announces.
+    pub mss: Option<u16>,
     /// Where its TCP header begins.
     tcp_at: usize,
 }
@@ -56,6 +58,7 @@ impl Syn {
             tuple: Tuple { client: (source, port(0)).into(), server: (destination, port(2)).into() },
             sequence: u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]),
             dscp: traffic_class >> 2,
+            mss: mss(whole_tcp),
         })
     }
 
@@ -86,6 +89,19 @@ impl Syn {
         };
         packet.extend_from_slice(&tcp);
         packet
+    }
+}
+
+/// The maximum segment size in the options of a TCP header (RFC 9293 section 3.2).
+fn mss(tcp: &[u8]) -> Option<u16> {
+    let mut options = tcp.get(TCP_HEADER..usize::from(tcp[12] >> 4) * 4)?;
+    loop {
+        match *options {
+            [1, ref rest @ ..] => options = rest,
+            [2, 4, high, low, ..] => return Some(u16::from_be_bytes([high, low])),
+            [2..=255, length, ..] if length >= 2 => options = options.get(usize::from(length)..)?,
+            _ => return None,
+        }
     }
 }
 
@@ -246,6 +262,22 @@ mod tests {
         assert_eq!(syn.tuple.client, "10.0.0.1:40000".parse().unwrap());
         assert_eq!(syn.tuple.server, "192.0.2.7:443".parse().unwrap());
         assert_eq!(syn.dscp, 46);
+    }
+
+    #[test]
+    fn the_segment_size_is_found_among_other_options() {
+        let mut syn = syn_v4();
+        assert_eq!(Syn::read(&syn).unwrap().mss, None);
+        syn[32] = 0x80;
+        syn.extend_from_slice(&[1, 3, 3, 7, 2, 4, 0x05, 0x14, 1, 1, 4, 2]);
+        assert_eq!(Syn::read(&syn).unwrap().mss, Some(1300));
+        for length in 40..syn.len() {
+            assert_eq!(Syn::read(&syn[..length]).unwrap().mss, None, "a header that is cut");
+        }
+        for length in [0, 1, 200] {
+            syn[42] = length;
+            assert_eq!(Syn::read(&syn).unwrap().mss, None, "an option of {length} bytes");
+        }
     }
 
     #[test]

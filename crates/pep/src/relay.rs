@@ -1,5 +1,7 @@
 //! A thread that accepts connections, opens their other halves and moves their bytes.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -7,20 +9,20 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use bentpipe_scenario::deployment::{Datapath, Opener};
+use bentpipe_scenario::deployment::Datapath;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use slab::Slab;
 use socket2::Socket;
 
 use crate::class::ConnectionClass;
-use crate::connection::{AfterTurn, BACK, Connection, FRONT};
+use crate::connection::{AfterTurn, BACK, Connection, FRONT, Owner};
 use crate::flow::Pipes;
 use crate::half::{Answer, Ending, Half, OnEnd, Opening, Refusal};
 use crate::packet::Tuple;
 use crate::report::Report;
-use crate::shared::{Inbox, Shared};
-use crate::sockets::{self, Accepted};
+use crate::shared::{Expected, Inbox, Shared};
+use crate::sockets::{self, Accepted, Manner};
 
 /// Connections accepted at a time before others have their turn (chosen).
 const ACCEPTED_AT_A_TIME: usize = 64;
@@ -44,17 +46,9 @@ pub(crate) enum Message {
     /// Somebody asks for a report of all connections.
     Report(Sender<Vec<Report>>),
     /// The engine has answered a client's SYN, and the client has acknowledged that; or it has failed.
-    Front { tuple: Tuple, opener: Opener, dscp: u8, answer: Result<Half, Refusal> },
+    Front { tuple: Tuple, answer: Result<Half, Refusal> },
     /// The relay is to accept no more connections, and to end with the last one.
     Stop,
-}
-
-/// A client that opens a connection.
-#[derive(Clone, Copy)]
-struct Caller {
-    tuple: Tuple,
-    /// Differentiated-services code point of its SYN.
-    dscp: u8,
 }
 
 /// A connection at a place of the slab.
@@ -63,6 +57,8 @@ struct Entry {
     connection: Connection,
     /// The connection is to have another turn without an event.
     again: bool,
+    /// When the connection is to have another turn, if that is known.
+    alarm: Option<Instant>,
 }
 
 /// A thread.
@@ -70,11 +66,13 @@ pub(crate) struct Relay {
     shared: Arc<Shared>,
     inbox: Arc<Inbox<Message>>,
     epoll: OwnedFd,
-    listeners: Vec<(Opener, Socket)>,
+    listeners: Vec<Socket>,
     connections: Slab<Entry>,
     generation: u32,
     pipes: Pipes,
     again: Vec<u64>,
+    /// Tokens of connections with alarms, the earliest first. Those whose connection has another alarm now are ignored.
+    alarms: BinaryHeap<Reverse<(Instant, u64)>>,
     stopping: bool,
     number: usize,
     /// When the last round of samples began.
@@ -88,13 +86,13 @@ impl Relay {
     pub fn new(
         shared: Arc<Shared>,
         number: usize,
-        listeners: Vec<(Opener, Socket)>,
+        listeners: Vec<Socket>,
     ) -> io::Result<(Self, Arc<Inbox<Message>>)> {
         let inbox = Arc::new(Inbox::new()?);
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let pipes = shared.descriptors.most_pipes() / shared.memory.len();
         epoll::add(&epoll, &inbox, EventData::new_u64(INBOX), EventFlags::IN)?;
-        for (number, (_, listener)) in listeners.iter().enumerate() {
+        for (number, listener) in listeners.iter().enumerate() {
             epoll::add(&epoll, listener, EventData::new_u64(LISTENERS | number as u64), EventFlags::IN)?;
         }
         let relay = Self {
@@ -106,6 +104,7 @@ impl Relay {
             generation: 0,
             pipes: Pipes::new(pipes),
             again: Vec::new(),
+            alarms: BinaryHeap::new(),
             stopping: false,
             number,
             sampled_at: Instant::now(),
@@ -119,12 +118,10 @@ impl Relay {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         while !(self.stopping && self.connections.is_empty()) {
             events.clear();
-            let patience =
-                match (self.again.is_empty() && self.sampling.is_none(), self.has_something_to_sample()) {
-                    (false, _) => Some(Timespec::default()),
-                    (true, true) => Some(Timespec { tv_sec: SAMPLE_INTERVAL.as_secs() as i64, tv_nsec: 0 }),
-                    (true, false) => None,
-                };
+            let patience = self.patience().map(|patience| Timespec {
+                tv_sec: patience.as_secs() as i64,
+                tv_nsec: patience.subsec_nanos().into(),
+            });
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), patience.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -143,6 +140,7 @@ impl Relay {
                     self.turn(key);
                 }
             }
+            self.ring_alarms();
             if self.sampling.is_none() && self.sampled_at.elapsed() >= SAMPLE_INTERVAL {
                 self.sampled_at = Instant::now();
                 self.sampling = Some((0, 0));
@@ -151,6 +149,34 @@ impl Relay {
             self.sample();
         }
         Ok(())
+    }
+
+    /// How long to wait for events; without end if there is nothing else to do.
+    fn patience(&self) -> Option<Duration> {
+        if !self.again.is_empty() || self.sampling.is_some() {
+            return Some(Duration::ZERO);
+        }
+        let alarm = self.alarms.peek().map(|Reverse((at, _))| at.saturating_duration_since(Instant::now()));
+        let sample = self.has_something_to_sample().then_some(SAMPLE_INTERVAL);
+        alarm.into_iter().chain(sample).min()
+    }
+
+    /// Gives their turns to connections whose time has come.
+    fn ring_alarms(&mut self) {
+        if self.alarms.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        while let Some(Reverse((at, token))) =
+            self.alarms.peek().copied().filter(|Reverse((at, _))| *at <= now)
+        {
+            self.alarms.pop();
+            let key = self.find(token).filter(|key| self.connections[*key].alarm == Some(at));
+            if let Some(key) = key {
+                self.connections[key].alarm = None;
+                self.turn(key);
+            }
+        }
     }
 
     fn has_something_to_sample(&self) -> bool {
@@ -179,7 +205,7 @@ impl Relay {
                 Message::Answer { token, answer } => self.answered(token, answer),
                 Message::Over { token, ending } => {
                     if let Some(key) = self.find(token) {
-                        self.end(key, ending);
+                        self.over(key, ending);
                     }
                 }
                 Message::Report(sender) => {
@@ -187,10 +213,7 @@ impl Relay {
                     // Whoever asked may not wait any more.
                     let _ = sender.send(reports.collect());
                 }
-                Message::Front { tuple, opener, dscp, answer } => {
-                    let class = self.shared.class(opener, tuple);
-                    self.take_front_answer(Caller { tuple, dscp }, class, answer);
-                }
+                Message::Front { tuple, answer } => self.take_front_answer(tuple, answer),
                 Message::Stop => {
                     self.stopping = true;
                     self.listeners.clear();
@@ -201,10 +224,9 @@ impl Relay {
 
     fn accept(&mut self, number: usize) {
         for _ in 0..ACCEPTED_AT_A_TIME {
-            let Some((opener, listener)) = self.listeners.get(number) else { return };
-            let opener = *opener;
+            let Some(listener) = self.listeners.get(number) else { return };
             match sockets::accept(listener) {
-                Ok(accepted) => self.take_accepted(accepted, opener),
+                Ok(accepted) => self.take_accepted(accepted),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // The client has closed the connection meanwhile.
                 Err(_) => {}
@@ -213,52 +235,50 @@ impl Relay {
     }
 
     /// Takes a connection that the kernel has accepted.
-    fn take_accepted(&mut self, accepted: Accepted, opener: Opener) {
-        let Accepted { socket, tuple, dscp } = accepted;
-        let class = self.shared.class(opener, tuple);
+    fn take_accepted(&mut self, accepted: Accepted) {
+        let Accepted { socket, tuple } = accepted;
+        // Only SYNs that the interceptor has put back come here. A client that needed longer than its patience is reset.
+        let Some(expected) = self.shared.expected().remove(&tuple) else { return };
         // If this kernel lacks an option, the connection is proxied without it.
-        let _ = sockets::prepare(&socket, class.front(), class.split.buffer);
-        self.begin(Caller { tuple, dscp }, class, Half::Kernel(Arc::new(socket.into())));
+        let _ = sockets::prepare(&socket, expected.class.front(), expected.class.split.buffer);
+        self.begin(tuple, expected, Half::Kernel(Arc::new(socket.into())));
     }
 
     /// Takes a connection that the engine has accepted, or drops the server's half if that has failed.
-    fn take_front_answer(&mut self, caller: Caller, class: ConnectionClass, answer: Result<Half, Refusal>) {
-        match answer {
-            Ok(front) => return self.begin(caller, class, front),
-            // The SYN was repeated, and an earlier copy of it opened the connection.
-            Err(Refusal::Exists) => return,
-            Err(_) => {}
+    fn take_front_answer(&mut self, tuple: Tuple, answer: Result<Half, Refusal>) {
+        // The SYN was repeated, and an earlier copy of it opened the connection.
+        if matches!(answer, Err(Refusal::Exists)) {
+            return;
         }
-        let waiting = self.shared.ready().remove(&caller.tuple);
-        if let Some(established) = waiting {
-            established.half.abort();
-            self.shared.active.fetch_sub(1, Ordering::Relaxed);
+        let expected = self.shared.expected().remove(&tuple);
+        match (answer, expected) {
+            (Ok(front), Some(expected)) => self.begin(tuple, expected, front),
+            (Ok(front), None) => front.abort(),
+            (Err(_), Some(expected)) => self.shared.give_up(expected),
+            (Err(_), None) => {}
         }
     }
 
     /// Begins a connection with the server's half that waits for this client, or opens one.
-    fn begin(&mut self, caller: Caller, class: ConnectionClass, front: Half) {
-        let waiting = self.shared.ready().remove(&caller.tuple);
-        if waiting.is_none() {
-            self.shared.active.fetch_add(1, Ordering::Relaxed);
-        }
+    fn begin(&mut self, tuple: Tuple, expected: Expected, front: Half) {
+        let Expected { class, manner, half, place, .. } = expected;
         self.generation = (self.generation + 1) & GENERATION;
-        let connection = Connection::new(&self.shared, caller.tuple, class.clone(), front);
-        let key = self.connections.insert(Entry { generation: self.generation, connection, again: false });
-        match waiting {
-            Some(established) => self.join(key, established.half),
-            None => self.open(key, caller, &class),
+        let connection = Connection::new(&self.shared, Owner { tuple, place }, class.clone(), front);
+        let generation = self.generation;
+        let key = self.connections.insert(Entry { generation, connection, again: false, alarm: None });
+        match half {
+            Some(half) => self.join(key, half),
+            None => self.open(key, tuple, manner, &class),
         }
     }
 
-    fn open(&mut self, key: usize, caller: Caller, class: &ConnectionClass) {
-        let Caller { tuple, dscp } = caller;
+    fn open(&mut self, key: usize, tuple: Tuple, manner: Manner, class: &ConnectionClass) {
         if let (Datapath::Engine, Some(engine)) = (class.back().datapath, &self.shared.engine) {
             let (inbox, token) = (Arc::clone(&self.inbox), self.token(key, BACK));
             let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { token, answer }));
-            return engine.open(&class.request(tuple, dscp), Opening::Active, answer);
+            return engine.open(&class.request(tuple, manner), Opening::Active, answer);
         }
-        match sockets::dial(tuple, class.back(), class.split.buffer, dscp) {
+        match sockets::dial(tuple, class.back(), class.split.buffer, manner) {
             Ok(socket) => {
                 self.connections[key].connection.connect(socket);
                 self.watch(key, BACK);
@@ -295,14 +315,9 @@ impl Relay {
 
     /// Hands the connection to the engine if that has one of its halves; the engine then moves the bytes. False if the kernel has both halves.
     fn hand_over(&mut self, key: usize) -> bool {
-        let token = self.token(key, FRONT);
-        let Some((control, socket)) = self.connections[key].connection.engine_and_socket() else {
-            return false;
-        };
-        let inbox = Arc::clone(&self.inbox);
-        let on_end: OnEnd = Box::new(move |ending| inbox.send(Message::Over { token, ending }));
-        control.carry(Arc::clone(socket), on_end);
-        true
+        let (token, inbox) = (self.token(key, FRONT), Arc::clone(&self.inbox));
+        let on_end = || -> OnEnd { Box::new(move |ending| inbox.send(Message::Over { token, ending })) };
+        self.connections[key].connection.hand_over(on_end)
     }
 
     /// Subscribes to events of this half.
@@ -345,7 +360,7 @@ impl Relay {
         if !connection.connected() {
             return self.end(key, Ending::Reset);
         }
-        if let Some((_, back)) = connection.engine_and_socket() {
+        if let Some(back) = connection.socket_beside_engine() {
             // Removing fails only if the socket was never added.
             let _ = epoll::delete(&self.epoll, back);
             self.hand_over(key);
@@ -358,13 +373,33 @@ impl Relay {
     }
 
     fn turn(&mut self, key: usize) {
+        let after = self.connections[key].connection.turn(&mut self.pipes);
+        self.follow(key, after);
+    }
+
+    /// The engine has moved the last byte of a connection.
+    fn over(&mut self, key: usize, ending: Ending) {
+        let after = match ending {
+            Ending::Reset => self.connections[key].connection.deliver_last_bytes(),
+            Ending::Closed => AfterTurn::End(ending),
+        };
+        self.follow(key, after);
+    }
+
+    fn follow(&mut self, key: usize, after: AfterTurn) {
         let token = self.token(key, FRONT);
         let entry = &mut self.connections[key];
-        match entry.connection.turn(&mut self.pipes) {
+        match after {
             AfterTurn::Wait => {}
             AfterTurn::GoOn => {
                 if !std::mem::replace(&mut entry.again, true) {
                     self.again.push(token);
+                }
+            }
+            AfterTurn::Until(at) => {
+                if entry.alarm.is_none_or(|alarm| at < alarm) {
+                    entry.alarm = Some(at);
+                    self.alarms.push(Reverse((at, token)));
                 }
             }
             AfterTurn::End(ending) => self.end(key, ending),
@@ -373,5 +408,9 @@ impl Relay {
 
     fn end(&mut self, key: usize, ending: Ending) {
         self.connections.remove(key).connection.end(&self.shared, ending);
+        if self.connections.is_empty() {
+            // There will be no sample.
+            self.shared.memory[self.number].store(0, Ordering::Relaxed);
+        }
     }
 }

@@ -1,59 +1,54 @@
-//! What is installed in the packet filter and in the routing tables, and how it is removed again.
+//! What is installed in the packet filter, and how it is removed again.
 //!
-//! The kernel forwards everything that these rules do not name. A packet is delivered to this machine only where a transparent socket of the
-//! proxy waits for it, so when the process ends, so does the diversion:
+//! The kernel forwards everything that these rules do not name, and the rules of the administrator decide first: a SYN is looked at in the hook
+//! `forward`, after them, when its way out is known. If it belongs to a class, and can be split, it is shown to the proxy and dropped there.
+//! The proxy puts it back over the loopback device, and `tproxy` gives it to the listening socket. Any other packet is delivered to this machine
+//! only if `socket transparent` finds its connection.
 //!
-//! * a SYN of a class with `syn = "early"` goes to the listening sockets by `tproxy`, which matches nothing when nobody listens;
-//! * a SYN of a class with `syn = "server-first"` is routed into a TUN device, whose route disappears with its owner;
-//! * any other packet is delivered here only if `socket transparent` finds its connection.
+//! SYNs are dropped only while the proxy runs: a policy route leads into its TUN device, and disappears with it.
 //!
-//! Both halves of a connection have the same addresses and ports. Connection tracking would take them for one, so the half on the side of the
-//! clients is not tracked; the half on the side of the satellite is, and can pass a NAT.
+//! Both halves of a connection have the same addresses and ports. For connection tracking the half of the clients is in a zone of its own, and so
+//! is the direction of the other half that leaves. So the packet filter of the administrator sees both as established connections, and the half
+//! over the satellite can pass a NAT.
 
 use std::fmt::Write;
 
 use bentpipe_scenario::deployment::{
-    Class, Datapath, Deployment, Interfaces, Match, Opener, Opening, Prefix, Side, Split,
+    Class, Datapath, Deployment, Interfaces, Match, Opener, Opening, Prefix, Side, Split, interface_fits,
 };
-use bentpipe_system::{NFT, ip, nft};
+use bentpipe_system::{NFT, nft};
 
 use crate::early_demux;
 use crate::engine;
 use crate::error::Error;
+use crate::marks::{Kind, Marks};
+use crate::metrics::Reason;
+use crate::routes;
+use crate::sight;
 use crate::slot::Slot;
-use crate::sockets::{MARK_OURS, Ports};
+use crate::sockets::{PASSING, Ports};
 
-/// Mark of packets for sockets of a proxy.
-const MARK_LOCAL: u32 = 0x6270_0001;
-/// Mark of SYNs of clients that wait for the server's answer, in the first slot.
-const MARK_SYN: u32 = 0x6270_0002;
-/// Added to that for SYNs of hosts beyond the satellite.
-const MARK_OF_SATELLITE: u32 = 0x10;
-/// Added to that for each further slot.
-const MARK_OF_SLOT: u32 = 0x100;
-
-/// First number of the routing tables and policy-routing rules (chosen: the rules come before those of most administrators). Each slot has three: in
-/// the first table all addresses are local, the others lead into its TUN devices.
-const FIRST_ROUTES: u32 = 6270;
-const ROUTES_OF_SLOT: u32 = 3;
+/// Zones of connection tracking (chosen): of halves on the side of the clients, and of what leaves over the satellite.
+pub(crate) const ZONE_CLIENTS: u16 = 0x6270;
+const ZONE_SATELLITE: u16 = 0x6271;
+/// Matches SYNs that open a connection.
+const SYN: &str = "tcp flags & (fin|syn|rst|ack) == syn";
+/// Matches packets of connections that exist: ICMP errors (1, 58), and segments of TCP (6). Numbers, because names need /etc/protocols.
+const OF_CONNECTIONS: [&str; 2] = ["meta l4proto { 1, 58 }", "tcp flags & (fin|syn|rst|ack) != syn"];
 
 /// On which side of the proxy connections are opened.
 pub(crate) const OPENERS: [Opener; 2] = [Opener::Clients, Opener::Satellite];
 
-/// The proxy to which the rules lead: its slot, and its listening sockets for connections of clients and of hosts beyond the satellite.
+/// The proxy to which the rules lead: its slot, and its listening sockets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Target {
     pub slot: Slot,
-    pub ports: [Ports; 2],
+    pub ports: Ports,
 }
 
 impl Target {
     /// For rules that are shown or checked, but not installed.
-    const NONE: Self = Self { slot: Slot(0), ports: [Ports { v4: 1, v6: Some(1) }; 2] };
-
-    fn numbered(self) -> impl Iterator<Item = (Opener, Ports)> {
-        OPENERS.into_iter().zip(self.ports)
-    }
+    const NONE: Self = Self { slot: Slot(0), ports: Ports { v4: 1, v6: Some(1) } };
 }
 
 fn word(opener: Opener) -> &'static str {
@@ -63,79 +58,190 @@ fn word(opener: Opener) -> &'static str {
     }
 }
 
-fn syn_mark(slot: Slot, opener: Opener) -> u32 {
-    let of_satellite = if opener == Opener::Satellite { MARK_OF_SATELLITE } else { 0 };
-    MARK_SYN + of_satellite + MARK_OF_SLOT * u32::from(slot.0)
-}
+/// SYNs that cannot be split, by the reason that is counted.
+const UNSPLIT: [(Reason, &[&str]); 6] = [
+    // The destination was translated, or a helper reads the connection: both belong to the administrator.
+    (Reason::Translated, &["ct status dnat"]),
+    (Reason::Helper, &["ct helper != \"none\""]),
+    // TCP MD5, TCP-AO, TCP-ENO and alternate checksums are agreements between the ends.
+    (
+        Reason::Signed,
+        &["tcp option 19 exists", "tcp option 29 exists", "tcp option 69 exists", "tcp option 14 exists"],
+    ),
+    (Reason::Ipsec, &["meta secpath exists", "rt ipsec exists"]),
+    // Options of IP are for the routers on the way. A TTL near its ends counts routers (traceroute) or proves that there are none (RFC 5082).
+    (Reason::Options, &["ip hdrlength > 5", "ip6 nexthdr != 6"]),
+    (Reason::Ttl, &["ip ttl < 16", "ip ttl >= 250", "ip6 hoplimit < 16", "ip6 hoplimit >= 250"]),
+];
 
 /// The rules of the packet filter as a script for `nft -f`. `before` is the value of `tcp_early_demux` before any proxy ran.
 fn plan(deployment: &Deployment, target: Target, before: &str) -> String {
-    let clients = names(&deployment.interfaces.clients);
-    let satellite = names(&deployment.interfaces.satellite);
-    // Protocols by their numbers (ICMP, TCP, ICMPv6): names are known only where /etc/protocols is.
-    let (syn, ours) =
-        ("tcp flags & (fin|syn|rst|ack) == syn", "meta l4proto { 1, 6, 58 } socket transparent 1");
-    let (local, mark) = (hex(MARK_LOCAL), hex(MARK_OURS));
-    let (table, classes, not_engine) = (target.slot.table(), classes(deployment), engine::rules::OTHERS);
-    let mut waiting = String::new();
-    let mut returning = String::new();
-    for (opener, ports) in target.numbered() {
-        let (word, device, wait) =
-            (word(opener), target.slot.device(opener), hex(syn_mark(target.slot, opener)));
-        let deliver = deliver(ports);
-        let _ = write!(
-            waiting,
-            "  chain deliver-{word} {{
-{deliver}  }}
-  chain wait-{word} {{
-    meta mark set {wait} fib daddr . mark oifname \"{device}\" notrack accept
-    meta mark set 0
-  }}
-"
-        );
-        let _ = writeln!(returning, "    iifname \"{device}\" {syn} goto deliver-{word}");
-    }
-    let engine = match engine::threads(deployment) {
-        0 => String::new(),
-        threads => {
-            let range = engine::range(target.slot, threads);
-            engine::rules::tables(range, deployment.limits.connections, &satellite)
-        }
-    };
-    let marker = early_demux::marker(before);
+    let (slot, marks) = (target.slot, Marks::of(deployment));
+    let threads = engine::range(slot, engine::threads(deployment));
+    let Interfaces { clients, satellite } = &deployment.interfaces;
+    let (clients, satellite) = (names(clients), names(satellite));
+    let connections = deployment.limits.connections;
+    let engine = engine::rules::Rules::new(threads, marks, &satellite);
     format!(
         "table inet {table} {{
-{waiting}  chain classes {{
-{classes}  }}
-  chain opening {{
-    fib daddr type != unicast return
-    ip6 saddr fe80::/10 return
-    ip6 daddr fe80::/10 return
-    jump classes
-  }}
-  chain clients {{
-    type filter hook prerouting priority raw - 1; policy accept;
-{returning}    iifname {clients} {syn} jump opening
-    iifname {clients} {ours} notrack meta mark set {local} accept
-  }}
-  chain satellite {{
-    type filter hook prerouting priority mangle; policy accept;
-    iifname {satellite} {not_engine}{syn} jump opening
-    iifname {satellite} {ours} meta mark set {local} accept
-  }}
-  chain outgoing {{
-    type filter hook output priority raw - 1; policy accept;
-    oifname {clients} meta mark {mark} notrack
-  }}
-{marker}{engine}}}
-"
+{counters}  set alive {{ type ifname; size 256; flags dynamic; }}
+{sets}{chains}{deciding}{raw}{late}{outgoing}{marker}}}
+",
+        table = slot.table(),
+        counters = UNSPLIT.map(|(reason, _)| format!("  counter {} {{ }}\n", counter(reason))).concat(),
+        sets = engine.sets(connections),
+        chains = engine.chains(),
+        deciding = deciding(deployment, slot),
+        raw = raw(&clients, &engine),
+        late = late(&deployment.interfaces, target, marks, &engine),
+        outgoing = outgoing(&deployment.interfaces, marks, slot),
+        marker = early_demux::marker(before),
     )
 }
 
-/// Replaces the rules that an earlier proxy has left in the slot, in the same transaction.
-pub(crate) fn replacing(slot: Slot, plan: &str) -> String {
-    let table = slot.table();
-    format!("table inet {table}\ndelete table inet {table}\n{plan}")
+/// Name of the counter of SYNs that are left alone for a reason.
+fn counter(reason: Reason) -> String {
+    format!("untouched-{}", reason.word())
+}
+
+/// How many SYNs the rules of all proxies have left alone, by the reason.
+pub(crate) fn untouched() -> Vec<(Reason, u64)> {
+    let text = NFT.run(&["list", "counters", "inet"], "").unwrap_or_default();
+    let packets_of = |name: &str| -> u64 {
+        let begin = format!("counter {name} {{");
+        let count = |rest: &str| rest.split_whitespace().nth(1)?.parse::<u64>().ok();
+        text.split(&begin).skip(1).filter_map(count).sum()
+    };
+    UNSPLIT.iter().map(|(reason, _)| (*reason, packets_of(&counter(*reason)))).collect()
+}
+
+/// The chains that decide which SYNs are split: after the chains `forward` of the administrator.
+fn deciding(deployment: &Deployment, slot: Slot) -> String {
+    let mut text = String::new();
+    for opener in OPENERS {
+        let _ = write!(
+            text,
+            "  chain take-{} {{
+    ct state != {{ new, untracked }} return
+    ct status confirmed return
+",
+            word(opener)
+        );
+        for (reason, conditions) in UNSPLIT {
+            for condition in conditions {
+                let _ = writeln!(text, "    {condition} counter name {} return", counter(reason));
+            }
+        }
+        let _ = write!(
+            text,
+            "    log group {} queue-threshold 1 drop
+  }}
+",
+            sight::group(slot, opener)
+        );
+    }
+    let _ = write!(
+        text,
+        "  chain classes {{
+{}  }}
+  chain forwarded {{
+    type filter hook forward priority filter + 1000; policy accept;
+    iifname @alive {SYN} jump classes
+  }}
+",
+        classes(deployment)
+    );
+    text
+}
+
+/// The chain before connection tracking: it sets the zones of packets that arrive.
+fn raw(clients: &str, engine: &engine::rules::Rules<'_>) -> String {
+    let mut text =
+        "  chain arriving {\n    type filter hook prerouting priority raw - 1; policy accept;\n".to_owned();
+    for condition in OF_CONNECTIONS {
+        let _ = writeln!(
+            text,
+            "    iifname {clients} {condition} socket transparent 1 ct zone set {ZONE_CLIENTS} accept"
+        );
+    }
+    text + &engine.leaving(ZONE_SATELLITE) + "  }\n"
+}
+
+/// The chains after the marks and the address translation of the administrator, and before the routing decision.
+fn late(interfaces: &Interfaces, target: Target, marks: Marks, engine: &engine::rules::Rules<'_>) -> String {
+    let (slot, local) = (target.slot, marks.set(Kind::Local));
+    let (clients, satellite) = (names(&interfaces.clients), names(&interfaces.satellite));
+    let all: Vec<String> = interfaces.clients.iter().chain(&interfaces.satellite).cloned().collect();
+    let put_back = OPENERS
+        .map(|opener| format!("    iifname \"lo\" {} goto deliver\n", marks.is(Kind::PutBack(slot, opener))));
+    let rules = format!(
+        "    iifname {clients} ct zone {ZONE_CLIENTS} {local} accept
+    iifname {clients} ct state invalid {other} socket transparent 1 {local} accept
+{engine}    iifname {satellite} {icmp} socket transparent 1 {local} accept
+    iifname {satellite} {other} socket transparent 1 {local} accept
+    iifname {all} {SYN} {unmarked} jump look-alive
+",
+        all = names(&all),
+        engine = engine.arriving(),
+        unmarked = marks.is_none(),
+        icmp = OF_CONNECTIONS[0],
+        other = OF_CONNECTIONS[1],
+    );
+    format!(
+        "  chain deliver {{
+{listeners}  }}
+  chain look-alive {{
+    {alive}
+    fib daddr . mark oifname != \"{device}\" delete @alive {{ meta iifname }}
+    fib daddr . mark oifname \"{device}\" update @alive {{ meta iifname }}
+    {unset}
+  }}
+  chain late {{
+    type filter hook prerouting priority dstnat + 50; policy accept;
+{put_back}{rules}  }}
+",
+        listeners = listeners(target.ports, marks),
+        put_back = put_back.concat(),
+        alive = marks.set(Kind::Alive(slot)),
+        device = slot.device(),
+        unset = marks.unset(),
+    )
+}
+
+/// The chains for what this machine sends: its packets get their zones, and SYNs that are put back keep their addresses and ports.
+pub(crate) fn outgoing(interfaces: &Interfaces, marks: Marks, slot: Slot) -> String {
+    let (clients, satellite) = (names(&interfaces.clients), names(&interfaces.satellite));
+    let [of_clients, of_satellite] = OPENERS.map(|opener| marks.is(Kind::PutBack(slot, opener)));
+    let [unchanged_source, unchanged_destination] = ["snat", "dnat"].map(|statement| {
+        let end = if statement == "snat" { "saddr" } else { "daddr" };
+        let of_version = |(family, number): (&str, u8)| {
+            [&of_clients, &of_satellite]
+                .map(|is| {
+                    format!("    meta nfproto ipv{number} {is} {statement} {family} to {family} {end}\n")
+                })
+                .concat()
+        };
+        [("ip", 4), ("ip6", 6)].map(of_version).concat()
+    });
+    format!(
+        "  chain outgoing {{
+    type filter hook output priority raw - 1; policy accept;
+    meta priority {PASSING} meta priority set 0:0 accept
+    {of_clients} ct zone set {ZONE_CLIENTS} accept
+    {of_satellite} accept
+    oifname {clients} {ours} ct zone set {ZONE_CLIENTS} accept
+    oifname {clients} fib saddr type != local ct zone set {ZONE_CLIENTS} accept
+    oifname {satellite} fib saddr type != local ct original zone set {ZONE_SATELLITE}
+  }}
+  chain unchanged-source {{
+    type nat hook postrouting priority srcnat - 1; policy accept;
+{unchanged_source}  }}
+  chain unchanged-destination {{
+    type nat hook output priority -101; policy accept;
+{unchanged_destination}  }}
+",
+        ours = marks.is(Kind::Ours),
+    )
 }
 
 /// A script that diverts the SYNs of all classes of a configuration, or none. Connections that exist are not affected.
@@ -148,18 +254,14 @@ pub(crate) fn divert(slot: Slot, deployment: Option<&Deployment>) -> String {
     script
 }
 
-/// Delivers a SYN to the listening socket of its IP version. Where nobody listens, `tproxy` ends its rule and the packet goes on untouched.
-fn deliver(ports: Ports) -> String {
-    let local = hex(MARK_LOCAL);
-    let mut text = format!(
-        "    meta nfproto ipv4 meta l4proto tcp tproxy ip to 127.0.0.1:{} meta mark set {local} notrack accept\n",
-        ports.v4
-    );
+/// Delivers a SYN to the listening socket of its IP version.
+pub(crate) fn listeners(ports: Ports, marks: Marks) -> String {
+    let ours = marks.set(Kind::Ours);
+    let mut text =
+        format!("    meta nfproto ipv4 meta l4proto tcp tproxy ip to 127.0.0.1:{} {ours} accept\n", ports.v4);
     if let Some(port) = ports.v6 {
-        let _ = writeln!(
-            text,
-            "    meta nfproto ipv6 meta l4proto tcp tproxy ip6 to [::1]:{port} meta mark set {local} notrack accept"
-        );
+        let _ =
+            writeln!(text, "    meta nfproto ipv6 meta l4proto tcp tproxy ip6 to [::1]:{port} {ours} accept");
     }
     text
 }
@@ -169,24 +271,24 @@ fn classes(deployment: &Deployment) -> String {
 }
 
 fn class_rules(deployment: &Deployment) -> Vec<String> {
+    let Interfaces { clients, satellite } = &deployment.interfaces;
     let rules = |class: &Class| {
-        let interfaces = match class.matches.opener {
-            Opener::Clients => &deployment.interfaces.clients,
-            Opener::Satellite => &deployment.interfaces.satellite,
+        let matches = &class.matches;
+        let (from, to) = match matches.opener {
+            Opener::Clients => (names(clients), names(satellite)),
+            Opener::Satellite => (names(satellite), names(clients)),
         };
-        let action = match (class.proxy, class.split.syn) {
-            (false, _) => "accept",
-            (true, Opening::Early) if !engine::answers(class) => "goto deliver-",
-            (true, _) => "goto wait-",
+        let out = match matches.out.as_slice() {
+            [] => String::new(),
+            out => format!("oifname {} ", names(out)),
         };
         let action = match class.proxy {
-            true => format!("{action}{}", word(class.matches.opener)),
-            false => action.to_owned(),
+            true => format!("goto take-{}", word(matches.opener)),
+            false => "accept".to_owned(),
         };
-        let interfaces = names(interfaces);
-        let conditions = conditions(&class.matches).into_iter();
-        conditions
-            .map(move |condition| format!("iifname {interfaces} {condition}{action}"))
+        conditions(matches)
+            .into_iter()
+            .map(move |condition| format!("iifname {from} oifname {to} {out}{condition}{action}"))
             .collect::<Vec<_>>()
     };
     deployment.classes.iter().flat_map(rules).collect()
@@ -204,83 +306,47 @@ fn conditions(matches: &Match) -> Vec<String> {
     let of_version = |(family, is_v4): (&str, bool)| {
         let mut condition = String::new();
         for (key, networks) in [("saddr", &matches.from), ("daddr", &matches.to)] {
-            let fitting = || networks.iter().filter(|network| network.address.is_ipv4() == is_v4);
             if networks.is_empty() {
                 continue;
             }
-            fitting().next()?;
-            let _ = write!(condition, "{family} {key} {{ {} }} ", joined(minimal(fitting())));
+            let fitting = networks.iter().filter(|network| network.address.is_ipv4() == is_v4);
+            // The packet filter refuses overlapping intervals.
+            let fitting = Prefix::minimal(&fitting.copied().collect::<Vec<_>>());
+            fitting.first()?;
+            let _ = write!(condition, "{family} {key} {{ {} }} ", joined(fitting.iter()));
         }
         Some(condition + &ports)
     };
     [("ip", true), ("ip6", false)].into_iter().filter_map(of_version).collect()
 }
 
-/// Removes networks that lie in others, because the packet filter refuses overlapping intervals.
-fn minimal<'a>(networks: impl Iterator<Item = &'a Prefix>) -> impl Iterator<Item = &'a Prefix> {
-    let all: Vec<&Prefix> = networks.collect();
-    let covered = |index: usize, network: &Prefix| {
-        all.iter().enumerate().any(|(other, larger)| {
-            other != index
-                && larger.contains(network.address)
-                && (larger.length < network.length || (larger.length == network.length && other < index))
-        })
-    };
-    let kept: Vec<&Prefix> = all
-        .iter()
-        .enumerate()
-        .filter(|(index, network)| !covered(*index, network))
-        .map(|(_, network)| *network)
-        .collect();
-    kept.into_iter()
-}
-
 fn joined(items: impl Iterator<Item = impl ToString>) -> String {
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
+/// A set of the packet filter. It refuses names that another one covers.
 fn names(interfaces: &[String]) -> String {
-    format!("{{ {} }}", joined(interfaces.iter().map(|name| format!("\"{name}\""))))
+    let covered = |at: usize, name: &String| {
+        interfaces.iter().enumerate().any(|(other, pattern)| {
+            other != at && interface_fits(pattern, name) && (pattern != name || other < at)
+        })
+    };
+    let kept = interfaces.iter().enumerate().filter(|(at, name)| !covered(*at, name));
+    format!("{{ {} }}", joined(kept.map(|(_, name)| format!("\"{name}\""))))
 }
 
-fn hex(mark: u32) -> String {
-    format!("{mark:#x}")
-}
-
-/// Installs the rules and routes; those that an earlier proxy has left in the slot are replaced.
-pub(crate) fn install(deployment: &Deployment, target: Target, before: &str) -> Result<(), Error> {
-    let slot = target.slot;
-    nft(&replacing(slot, &plan(deployment, target, before)))?;
-    for family in ["-4", "-6"].into_iter().filter(|family| *family == "-4" || target.ports[0].v6.is_some()) {
-        remove_routes(slot, family);
-        let [local, others @ ..] = numbers(slot);
-        let mut lines = vec![
-            format!("route replace local default dev lo table {local}"),
-            format!("rule add priority {local} fwmark {} lookup {local}", hex(MARK_LOCAL)),
-        ];
-        for (opener, number) in OPENERS.into_iter().zip(others) {
-            let (device, mark) = (slot.device(opener), hex(syn_mark(slot, opener)));
-            lines.push(format!("route replace default dev {device} table {number}"));
-            lines.push(format!("rule add priority {number} fwmark {mark} lookup {number}"));
-        }
-        lines.extend(engine::rules::add_routes(engine::range(slot, engine::threads(deployment))));
-        ip(&[family], &lines)?;
-    }
-    Ok(())
-}
-
-/// Numbers of the routing tables and rules of a slot.
-fn numbers(slot: Slot) -> [u32; ROUTES_OF_SLOT as usize] {
-    let first = FIRST_ROUTES + ROUTES_OF_SLOT * u32::from(slot.0);
-    std::array::from_fn(|at| first + at as u32)
-}
-
-/// Removes the routes of a slot. Errors are ignored, because some of them may not exist.
-fn remove_routes(slot: Slot, family: &str) {
-    let of_number = |number| [format!("rule del priority {number}"), format!("route flush table {number}")];
-    let mut lines: Vec<String> = numbers(slot).into_iter().flat_map(of_number).collect();
-    lines.extend(engine::rules::remove_routes(engine::range(slot, engine::rules::MOST_THREADS)));
-    let _ = ip(&["-force", family], &lines);
+/// Installs the rules of the packet filter, in one transaction. The sets of connections and the counters keep what they have.
+/// The classes divert SYNs only if `diverting`.
+pub(crate) fn install(
+    deployment: &Deployment,
+    target: Target,
+    before: &str,
+    diverting: bool,
+) -> Result<(), Error> {
+    let table = target.slot.table();
+    let plan = plan(deployment, target, before);
+    let classes = divert(target.slot, diverting.then_some(deployment));
+    Ok(nft(&format!("table inet {table}\nflush table inet {table}\n{plan}{classes}"))?)
 }
 
 /// Describes the rules and what they do, for a person to read. If possible, the packet filter checks them. Nothing is changed.
@@ -294,7 +360,7 @@ pub fn check(deployment: &Deployment) -> Result<String, Error> {
     for class in &deployment.classes {
         let _ = writeln!(text, "# {}: {}", class.name, description(class));
     }
-    text.push_str("# whatever belongs to no class: forwarded untouched\n#\n# rules of the packet filter (the ports of tproxy are chosen at the start):\n");
+    text.push_str("# everything else: forwarded untouched\n#\n# rules of the packet filter (the ports of tproxy are chosen at the start):\n");
     text.push_str(&plan);
     match NFT.run(&["-c", "-f", "-"], &plan).map_err(Error::from) {
         Ok(_) => {}
@@ -344,7 +410,7 @@ fn description(class: &Class) -> String {
             Datapath::Kernel => "the kernel",
             Datapath::Engine => "our engine",
         };
-        let limit = side.rate_limit.map_or_else(String::new, |rate| format!(", at most {rate} each"));
+        let limit = side.rate_limit.map_or_else(String::new, |limit| format!(", at most {limit}"));
         format!("{} of {datapath}{limit}", side.cc)
     };
     format!(
@@ -362,16 +428,12 @@ pub fn clean() -> Result<(), Error> {
     Slot::all().filter(|slot| slot.holder().is_none()).try_for_each(remove)
 }
 
-/// The same, except for the slot `own`, whose rules will be replaced.
-pub(crate) fn clean_others(own: Slot) -> Result<(), Error> {
-    Slot::all().filter(|slot| *slot != own && slot.holder().is_none()).try_for_each(remove)
-}
-
-/// Removes everything that `install` leaves for a slot.
+/// Removes everything that a proxy leaves for a slot.
 pub(crate) fn remove(slot: Slot) -> Result<(), Error> {
     let before = early_demux::before(slot);
-    nft(&replacing(slot, ""))?;
-    ["-4", "-6"].into_iter().for_each(|family| remove_routes(slot, family));
+    let table = slot.table();
+    nft(&format!("table inet {table}\ndelete table inet {table}\n"))?;
+    routes::remove(slot);
     early_demux::restore(before);
     Ok(())
 }

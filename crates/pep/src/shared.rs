@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
@@ -11,38 +12,59 @@ use std::time::Instant;
 use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener};
 use rustix::event::{EventfdFlags, eventfd};
 
+use crate::bucket::Buckets;
 use crate::class::ConnectionClass;
 use crate::half::{Engine, Half};
 use crate::metrics::{Metrics, Reason};
 use crate::packet::Tuple;
+use crate::places::{Bounds, Place, Places};
 use crate::report::Report;
+use crate::sight::Way;
+use crate::sockets::Manner;
 
 /// Shared by all threads.
 pub(crate) struct Shared {
     deployment: RwLock<Arc<Deployment>>,
-    /// Halves towards servers that have answered, until the client's half is accepted.
-    ready: Mutex<HashMap<Tuple, Established>>,
+    /// Connections whose client is being answered, until its half is accepted.
+    expected: Mutex<HashMap<Tuple, Expected>>,
     /// The engine, if a class uses it.
     pub engine: Option<Arc<dyn Engine>>,
     /// Connections that exist or are being made.
-    pub active: AtomicU32,
+    pub places: Places,
     /// How many descriptors the process may have.
     pub descriptors: Descriptors,
     /// Why new connections are forwarded untouched; [`Reason::NONE`] if they are not.
     bypass: AtomicU8,
+    /// What the last probe has met, in words.
+    obstacles: Mutex<String>,
+    /// By side of the opener: routes depend on the interface over which its packets come.
+    pub routes_by_arrival: [AtomicBool; 2],
     /// Memory in all buffers of each relay, in bytes.
     pub memory: Vec<AtomicU64>,
     pub metrics: Metrics,
+    /// Rates that connections share.
+    pub buckets: Buckets,
     /// Takes a report of each finished connection, if there is a log.
     pub lines: Option<SyncSender<Report>>,
     /// Number of the next connection.
     pub next_id: AtomicU64,
 }
 
-/// A half towards a server that has answered.
-pub(crate) struct Established {
-    pub half: Half,
+/// A connection whose client is being answered.
+pub(crate) struct Expected {
+    pub class: ConnectionClass,
+    pub manner: Manner,
+    /// The half towards the server, if that has answered already.
+    pub half: Option<Half>,
     pub since: Instant,
+    pub place: Place,
+}
+
+impl Expected {
+    /// A connection whose server has not answered yet.
+    pub fn new(class: ConnectionClass, manner: Manner, place: Place) -> Self {
+        Self { class, manner, half: None, since: Instant::now(), place }
+    }
 }
 
 /// How many descriptors the process may have.
@@ -82,15 +104,20 @@ pub(crate) struct Resources {
 
 impl Shared {
     pub fn new(deployment: Deployment, resources: Resources) -> Self {
+        let metrics = Metrics::new();
+        metrics.name_classes(&deployment);
         Self {
             deployment: RwLock::new(Arc::new(deployment)),
-            ready: Mutex::default(),
+            expected: Mutex::default(),
             engine: resources.engine,
-            active: AtomicU32::new(0),
+            places: Places::default(),
             descriptors: resources.descriptors,
             bypass: AtomicU8::new(Reason::NONE),
+            obstacles: Mutex::default(),
+            routes_by_arrival: Default::default(),
             memory: (0..resources.relays).map(|_| AtomicU64::new(0)).collect(),
-            metrics: Metrics::new(),
+            metrics,
+            buckets: Buckets::default(),
             lines: resources.lines,
             next_id: AtomicU64::new(1),
         }
@@ -101,18 +128,26 @@ impl Shared {
         self.deployment.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The class that a connection has in the present configuration.
-    pub fn class(&self, opener: Opener, tuple: Tuple) -> ConnectionClass {
-        ConnectionClass::of(self.deployment(), opener, tuple)
+    /// The class that a connection has in the present configuration, if it is split.
+    pub fn class(&self, opener: Opener, tuple: Tuple, way: Way) -> Option<ConnectionClass> {
+        ConnectionClass::of(self.deployment(), opener, tuple, way)
+    }
+
+    /// Gives up a connection whose client has not taken the answer.
+    pub fn give_up(&self, expected: Expected) {
+        if let Some(half) = expected.half {
+            half.abort();
+        }
     }
 
     /// Sets another configuration for new connections.
     pub fn replace_deployment(&self, deployment: Deployment) {
+        self.metrics.name_classes(&deployment);
         *self.deployment.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(deployment);
     }
 
-    pub fn ready(&self) -> MutexGuard<'_, HashMap<Tuple, Established>> {
-        self.ready.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn expected(&self) -> MutexGuard<'_, HashMap<Tuple, Expected>> {
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Most connections at a time.
@@ -135,10 +170,20 @@ impl Shared {
         self.bypass.store(reason.map_or(Reason::NONE, Reason::number), Ordering::Relaxed);
     }
 
-    /// Why there is no room for another connection, if there is none.
-    pub fn lacks_room(&self) -> Option<Reason> {
-        let full = self.active.load(Ordering::Relaxed) >= self.most_connections();
-        self.bypass().or(full.then_some(Reason::Connections))
+    /// What the last probe has met, in words; nothing if it has passed.
+    pub fn obstacles(&self) -> String {
+        self.obstacles.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn set_obstacles(&self, found: String) {
+        *self.obstacles.lock().unwrap_or_else(PoisonError::into_inner) = found;
+    }
+
+    /// Takes a place for a half-open connection of a client, or says why there is none.
+    pub fn take_place(&self, client: IpAddr) -> Result<Place, Reason> {
+        let deployment = self.deployment();
+        let bounds = Bounds::new(&deployment.limits, self.most_connections());
+        self.bypass().map_or_else(|| self.places.take(client, &bounds), Err)
     }
 }
 

@@ -10,7 +10,6 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use bentpipe_scenario::deployment::Opener;
 use rustix::net::sockopt::socket_peercred;
 
 use crate::error::Error;
@@ -36,13 +35,9 @@ impl Slot {
         ["bentpipe-pep", "bentpipe-pep-2"][usize::from(self.0)]
     }
 
-    /// Name of the TUN device that SYNs are routed into.
-    pub fn device(self, opener: Opener) -> &'static str {
-        let names = match opener {
-            Opener::Clients => ["bp-pep0", "bp-pep1"],
-            Opener::Satellite => ["bp-sat0", "bp-sat1"],
-        };
-        names[usize::from(self.0)]
+    /// Name of the TUN device that is there while its proxy runs.
+    pub fn device(self) -> &'static str {
+        ["bp-pep0", "bp-pep1"][usize::from(self.0)]
     }
 
     fn address(self) -> SocketAddr {

@@ -5,18 +5,21 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
-use bentpipe_scenario::deployment::{Opener, Side, Split};
+use bentpipe_scenario::deployment::{Side, Split};
 use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 
 use crate::half::{Half, Telemetry};
-use crate::packet::{Syn, Tuple};
+use crate::keepalive::Keepalive;
+use crate::packet::Tuple;
+use crate::sight::Way;
 
-/// Mark of what the sockets of a proxy send.
-pub(crate) const MARK_OURS: u32 = 0x6270_0003;
+/// Priority by which the packet filter knows SYNs that are passed on untouched.
+pub(crate) const PASSING: &str = "6270:1";
+const PASSING_NUMBER: i32 = 0x6270_0001;
+/// Smallest and largest maximum segment size that Linux accepts for a socket (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
+const MSS: std::ops::RangeInclusive<u16> = 88..=32_767;
 /// Connections that may wait to be accepted by a thread (chosen).
 const BACKLOG: i32 = 16_384;
-/// Idle time before keep-alive probes, the default of Linux.
-const KEEPALIVE: Duration = Duration::from_secs(7200);
 
 /// Where the listening sockets are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,34 +30,27 @@ pub(crate) struct Ports {
     pub v6: Option<u16>,
 }
 
-/// Listening sockets of one thread, each with the side whose connections it accepts. Those of several threads share ports, and the kernel
-/// distributes connections among them.
+/// Listening sockets of one thread. Those of several threads share ports, and the kernel distributes connections among them.
 pub(crate) struct Listeners {
-    pub sockets: Vec<(Opener, Socket)>,
-    pub ports: [Ports; 2],
+    pub sockets: Vec<Socket>,
+    pub ports: Ports,
 }
 
 impl Listeners {
     /// Opens them at the ports of other threads, or at free ports.
-    pub fn open(shared: Option<[Ports; 2]>) -> io::Result<Self> {
-        let mut sockets = Vec::new();
-        let mut open = |opener, shared| {
-            let (opened, ports) = listen(shared)?;
-            sockets.extend(opened.into_iter().map(|socket| (opener, socket)));
-            io::Result::Ok(ports)
-        };
-        let [clients, satellite] = shared.map_or([None; 2], |ports| ports.map(Some));
-        let ports = [open(Opener::Clients, clients)?, open(Opener::Satellite, satellite)?];
+    /// `mark` is that of what they send.
+    pub fn open(shared: Option<Ports>, mark: u32) -> io::Result<Self> {
+        let (sockets, ports) = listen(shared, mark)?;
         Ok(Self { sockets, ports })
     }
 }
 
 /// One socket for each IP version.
-fn listen(shared: Option<Ports>) -> io::Result<(Vec<Socket>, Ports)> {
-    let v4 = listener((Ipv4Addr::LOCALHOST, shared.map_or(0, |ports| ports.v4)).into())?;
+fn listen(shared: Option<Ports>, mark: u32) -> io::Result<(Vec<Socket>, Ports)> {
+    let v4 = listener((Ipv4Addr::LOCALHOST, shared.map_or(0, |ports| ports.v4)).into(), mark)?;
     let wants_v6 = shared.is_none_or(|ports| ports.v6.is_some());
     let port = shared.and_then(|ports| ports.v6).unwrap_or(0);
-    let v6 = wants_v6.then(|| listener((Ipv6Addr::LOCALHOST, port).into())).transpose();
+    let v6 = wants_v6.then(|| listener((Ipv6Addr::LOCALHOST, port).into(), mark)).transpose();
     // A kernel without IPv6, or with IPv6 switched off.
     let v6 = match v6 {
         Err(error) if lacks_v6(&error) => None,
@@ -76,11 +72,10 @@ fn port_of(socket: &Socket) -> io::Result<u16> {
         .ok_or_else(|| io::ErrorKind::Unsupported.into())
 }
 
-fn listener(address: SocketAddr) -> io::Result<Socket> {
+fn listener(address: SocketAddr, mark: u32) -> io::Result<Socket> {
     let socket = transparent(address)?;
+    socket.set_mark(mark)?;
     socket.set_reuse_port(true)?;
-    // The SYN tells the code point that the client has chosen.
-    set(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_SAVE_SYN, 1)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket)
@@ -98,17 +93,36 @@ fn transparent(address: SocketAddr) -> io::Result<Socket> {
             socket.set_only_v6(true)?;
         }
     }
-    socket.set_mark(MARK_OURS)?;
     // If this process ends, a peer that has not received everything gets a RST instead of a FIN. Accepted sockets inherit this.
     socket.set_linger(Some(Duration::ZERO))?;
     Ok(socket)
 }
 
+/// What a SYN asks of the half towards the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Manner {
+    /// Differentiated-services code point.
+    pub dscp: u8,
+    /// Maximum segment size. A packet filter on the way may have made it smaller.
+    pub mss: Option<u16>,
+    /// How it was about to leave.
+    pub way: Way,
+    /// Its interface is that of the way, whatever the routes say.
+    pub bound: bool,
+}
+
 /// Begins a connection to the server from the client's address.
-pub(crate) fn dial(tuple: Tuple, side: &Side, buffer: Option<u64>, dscp: u8) -> io::Result<OwnedFd> {
+pub(crate) fn dial(tuple: Tuple, side: &Side, buffer: Option<u64>, manner: Manner) -> io::Result<OwnedFd> {
     let socket = transparent(tuple.server)?;
     prepare(&socket, side, buffer)?;
-    mark_class(&socket, tuple.server, dscp)?;
+    mark_class(&socket, tuple.server, manner.dscp)?;
+    socket.set_mark(manner.way.mark)?;
+    if manner.bound {
+        bind_to_interface(&socket, manner.way.out)?;
+    }
+    if let Some(mss) = manner.mss.filter(|mss| MSS.contains(mss)) {
+        set(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_MAXSEG, i32::from(mss))?;
+    }
     socket.bind(&tuple.client.into())?;
     match socket.connect(&tuple.server.into()) {
         Ok(()) => {}
@@ -118,17 +132,25 @@ pub(crate) fn dial(tuple: Tuple, side: &Side, buffer: Option<u64>, dscp: u8) -> 
     Ok(socket.into())
 }
 
+/// Lets a socket send over the interface of this index only; over any one if it is 0.
+fn bind_to_interface(socket: &Socket, index: u32) -> io::Result<()> {
+    set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX, index as i32)
+}
+
 /// Configures the socket of a half. At most `buffer` bytes wait in it for being sent or acknowledged.
 pub(crate) fn prepare(socket: &Socket, side: &Side, buffer: Option<u64>) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     // An urgent byte keeps its position in the stream, but is no longer marked urgent.
     socket.set_out_of_band_inline(true)?;
-    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+    if let Some(Keepalive { idle, interval, questions }) = Keepalive::of(side) {
+        let keepalive = TcpKeepalive::new().with_time(idle).with_interval(interval).with_retries(questions);
+        socket.set_tcp_keepalive(&keepalive)?;
+    }
     if let Some(name) = side.kernel_cc() {
         socket.set_tcp_congestion(name.as_bytes())?;
     }
-    if let Some(rate) = side.rate_limit {
-        let bytes_per_s: u64 = rate.bps() / 8;
+    if let Some(limit) = side.rate_limit {
+        let bytes_per_s: u64 = limit.rate.bps() / 8;
         set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes_per_s)?;
     }
     if let Some(buffer) = buffer {
@@ -185,7 +207,6 @@ fn mark_class(socket: &Socket, address: SocketAddr, dscp: u8) -> io::Result<()> 
 pub(crate) struct Accepted {
     pub socket: Socket,
     pub tuple: Tuple,
-    pub dscp: u8,
 }
 
 /// The next connection.
@@ -197,29 +218,12 @@ pub(crate) fn accept(listener: &Socket) -> io::Result<Accepted> {
         return Err(io::ErrorKind::Unsupported.into());
     };
     let tuple = Tuple { client: plain(client), server: plain(server) };
-    let dscp = saved_syn(socket.as_raw_fd()).map_or(0, |syn| syn.dscp);
-    Ok(Accepted { socket, tuple, dscp })
+    Ok(Accepted { socket, tuple })
 }
 
 /// The address without flow label and scope, which do not identify connections.
 fn plain(address: SocketAddr) -> SocketAddr {
     (address.ip(), address.port()).into()
-}
-
-fn saved_syn(socket: RawFd) -> Option<Syn> {
-    let mut packet = [0u8; 256];
-    let mut length = packet.len() as libc::socklen_t;
-    // SAFETY: the buffer and its length are valid and outlive the call.
-    let done = unsafe {
-        libc::getsockopt(
-            socket,
-            libc::IPPROTO_TCP,
-            libc::TCP_SAVED_SYN,
-            packet.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    };
-    if done == 0 { Syn::read(packet.get(..length as usize)?) } else { None }
 }
 
 /// Makes a connection end with a RST when its socket is closed.
@@ -236,7 +240,7 @@ pub(crate) fn end(socket: &impl AsFd) {
 }
 
 /// Sets a socket option that `socket2` does not have.
-fn set<T>(socket: RawFd, level: i32, name: i32, value: T) -> io::Result<()> {
+pub(crate) fn set<T>(socket: RawFd, level: i32, name: i32, value: T) -> io::Result<()> {
     let length = size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` is a plain number that outlives the call, and `length` is its size.
     let done = unsafe { libc::setsockopt(socket, level, name, (&raw const value).cast(), length) };
@@ -260,18 +264,13 @@ pub(crate) struct RawSender {
 }
 
 impl RawSender {
-    /// `mark` is that of the packets; none for packets that are to be treated like any other.
-    pub fn open(mark: Option<u32>) -> io::Result<Self> {
+    pub fn open() -> io::Result<Self> {
         let raw = |domain: Domain| {
-            let socket = Socket::new(
+            Socket::new(
                 domain,
                 Type::from(libc::SOCK_RAW).nonblocking().cloexec(),
                 Some(Protocol::from(libc::IPPROTO_RAW)),
-            )?;
-            if let Some(mark) = mark {
-                socket.set_mark(mark)?;
-            }
-            Ok(socket)
+            )
         };
         let v6 = match raw(Domain::IPV6) {
             Err(error) if lacks_v6(&error) => None,
@@ -280,12 +279,44 @@ impl RawSender {
         Ok(Self { v4: raw(Domain::IPV4)?, v6 })
     }
 
+    /// Sends with this mark.
+    pub fn marked(mark: u32) -> io::Result<Self> {
+        let sender = Self::open()?;
+        sender.sockets().try_for_each(|socket| socket.set_mark(mark))?;
+        Ok(sender)
+    }
+
+    /// Sends SYNs that are passed on untouched.
+    pub fn passing() -> io::Result<Self> {
+        let sender = Self::open()?;
+        let set =
+            |socket: &Socket| set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PRIORITY, PASSING_NUMBER);
+        sender.sockets().try_for_each(set)?;
+        Ok(sender)
+    }
+
+    fn sockets(&self) -> impl Iterator<Item = &Socket> {
+        [Some(&self.v4), self.v6.as_ref()].into_iter().flatten()
+    }
+
+    fn socket_for(&self, to: SocketAddr) -> io::Result<&Socket> {
+        match to {
+            SocketAddr::V4(_) => Ok(&self.v4),
+            SocketAddr::V6(_) => self.v6.as_ref().ok_or(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     /// Sends `packet` to the host at `to`. It may be lost, like any packet.
     pub fn send(&self, packet: &[u8], to: SocketAddr) -> io::Result<()> {
-        let socket = match to {
-            SocketAddr::V4(_) => &self.v4,
-            SocketAddr::V6(_) => self.v6.as_ref().ok_or(io::ErrorKind::Unsupported)?,
-        };
-        socket.send_to(packet, &SockAddr::from(SocketAddr::new(to.ip(), 0))).map(|_| ())
+        let address = SockAddr::from(SocketAddr::new(to.ip(), 0));
+        self.socket_for(to)?.send_to(packet, &address).map(drop)
+    }
+
+    /// The same on this way.
+    pub fn send_on(&self, way: Way, packet: &[u8], to: SocketAddr) -> io::Result<()> {
+        let socket = self.socket_for(to)?;
+        socket.set_mark(way.mark)?;
+        bind_to_interface(socket, way.out)?;
+        self.send(packet, to)
     }
 }

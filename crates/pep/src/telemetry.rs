@@ -7,6 +7,8 @@ use crate::half::{Half, Telemetry};
 
 /// Bytes of `struct tcp_info` in Linux 4.6 and later, up to the delivery rate; a newer kernel knows more.
 const TCP_INFO: usize = 168;
+/// State of a connection that has ended, the first byte of `struct tcp_info`.
+const TCP_CLOSE: u8 = 7;
 /// Entries of `SO_MEMINFO` (`linux/sock_diag.h`).
 const MEMINFO: usize = 9;
 const RMEM_ALLOC: usize = 0;
@@ -64,6 +66,19 @@ fn tcp_info(stream: &impl AsFd) -> Option<Telemetry> {
         delivery_rate_bps: long(160) * 8,
         queued_bytes: u64::from(unacked) * u64::from(mss) + u64::from(unsent),
     })
+}
+
+/// Bytes that wait in a socket of TCP for being sent or acknowledged, a FIN included; `None` if its connection has ended.
+pub(crate) fn unacknowledged(socket: &impl AsFd) -> Option<u64> {
+    let mut info = [0u8; TCP_INFO];
+    option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info)?;
+    if info[0] == TCP_CLOSE {
+        return None;
+    }
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one number, which outlives the call.
+    let done = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    (done == 0).then_some(u64::try_from(bytes).unwrap_or(0))
 }
 
 /// Reads a socket option. Returns how many bytes it has.

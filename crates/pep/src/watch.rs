@@ -2,7 +2,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -11,6 +10,7 @@ use tiny_http::{Header, Method, Request, Response, Server};
 
 use crate::error::Error;
 use crate::relay::Message;
+use crate::rules;
 use crate::shared::{Inbox, Shared};
 
 /// How long the address may still be in use (chosen).
@@ -70,8 +70,13 @@ fn listen(address: SocketAddr) -> Result<Server, Error> {
 
 fn answer(request: Request, shared: &Shared, relays: &[Arc<Inbox<Message>>]) -> std::io::Result<()> {
     let (status, kind, body) = match (request.method(), request.url()) {
+        (Method::Get, "/metrics") if accepts_open_metrics(&request) => {
+            shared.metrics.count_untouched(&rules::untouched());
+            (200, "application/openmetrics-text; version=1.0.0; charset=utf-8", shared.metrics.open_metrics())
+        }
         (Method::Get, "/metrics") => {
-            (200, "application/openmetrics-text; version=1.0.0; charset=utf-8", shared.metrics.text())
+            shared.metrics.count_untouched(&rules::untouched());
+            (200, "text/plain; version=0.0.4; charset=utf-8", shared.metrics.text())
         }
         (Method::Get, "/health") => (200, "application/json", health(shared)),
         (Method::Get, "/connections") => (200, "application/json", connections(relays)),
@@ -82,12 +87,21 @@ fn answer(request: Request, shared: &Shared, relays: &[Arc<Inbox<Message>>]) -> 
     request.respond(Response::from_string(body).with_status_code(status).with_header(header))
 }
 
+/// Whether the client asks for OpenMetrics, as Prometheus does.
+fn accepts_open_metrics(request: &Request) -> bool {
+    let mut accepted = request.headers().iter().filter(|header| header.field.equiv("Accept"));
+    accepted.any(|header| header.value.as_str().contains("application/openmetrics-text"))
+}
+
 fn health(shared: &Shared) -> String {
     let bypass = shared.bypass().map(|reason| reason.word());
+    let (count, obstacles) = (shared.places.count(), shared.obstacles());
     serde_json::json!({
         "state": if bypass.is_some() { "bypassing" } else { "proxying" },
         "bypassing_because": bypass,
-        "connections": shared.active.load(Ordering::Relaxed),
+        "obstacles": obstacles,
+        "connections": count.open,
+        "half_open": count.half_open,
         "most_connections": shared.most_connections(),
         "version": env!("CARGO_PKG_VERSION"),
     })

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bentpipe_scenario::Error;
 use bentpipe_scenario::deployment::{Deployment, Interfaces, Match, Opener, Watch};
 use comfy_table::Table;
 use serde::{Deserialize, Serialize};
@@ -61,7 +60,10 @@ pub fn try_out(args: &PepTryArgs) -> Result<(), Failure> {
     }
     if let Some(path) = &args.proxy {
         // A mistake is told before the measurement begins.
-        Deployment::load(path)?;
+        let name = at_hub(Deployment::load(path)?, path)?.classes.remove(0).name;
+        eprintln!(
+            "bentpipe: the proxy of {path} is at the hub, with its class \"{name}\" for connections from beyond the satellite"
+        );
     }
     let report = output::open(args.report.as_ref(), Kind::Report)?;
     let mut variants = if args.cc.is_empty() {
@@ -266,15 +268,9 @@ fn router(variant: &str) -> Result<(), String> {
 }
 
 /// The proxy of a variant, for connections that come over the link.
-fn configuration(variant: &str, uplink: &str) -> Result<Deployment, Error> {
+fn configuration(variant: &str, uplink: &str) -> Result<Deployment, Failure> {
     if let Some(path) = variant.strip_prefix(OF_FILE) {
-        let mut deployment = Deployment::load(path)?;
-        deployment.classes.retain(|class| class.proxy);
-        deployment.classes.truncate(1);
-        deployment
-            .classes
-            .iter_mut()
-            .for_each(|class| class.matches = Match { opener: Opener::Satellite, ..Match::default() });
+        let mut deployment = at_hub(Deployment::load(path)?, path)?;
         deployment.interfaces = Interfaces { clients: vec![LAN.into()], satellite: vec![uplink.into()] };
         deployment.watch = Watch { listen: None, connections: None };
         deployment.workings.drain = Default::default();
@@ -289,7 +285,24 @@ fn configuration(variant: &str, uplink: &str) -> Result<Deployment, Error> {
          [[class]]\nmatch = {{ opened-by = \"satellite\" }}\nsatellite = {{ datapath = \"{datapath}\", cc = \"{cc}\" }}\n\
          clients = {{ cc = \"cubic\" }}\n"
     );
-    Deployment::parse("the configuration of the trial", &text)
+    Ok(Deployment::parse("the configuration of the trial", &text)?)
+}
+
+/// The part of a configuration that takes effect at the hub: its first class that splits connections from beyond the satellite, for all ports and
+/// networks, because those of the trial are its own.
+fn at_hub(mut deployment: Deployment, path: &str) -> Result<Deployment, Failure> {
+    deployment.classes.retain(|class| class.proxy && class.matches.opener == Opener::Satellite);
+    deployment.classes.truncate(1);
+    match deployment.classes.first_mut() {
+        Some(class) => class.matches = Match { opener: Opener::Satellite, ..Match::default() },
+        None => {
+            return Err(Failure::Request(format!(
+                "{path}: found no class that splits connections from beyond the satellite, accepted: one with match = {{ opened-by = \
+                 \"satellite\" }}; the proxy of `pep try` is at the hub, and this file is for a terminal"
+            )));
+        }
+    }
+    Ok(deployment)
 }
 
 /// The only device of this namespace that is neither loopback nor ours.

@@ -4,7 +4,7 @@
 #![allow(dead_code)]
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -166,8 +166,8 @@ impl World {
         assert!(!self.is_installed());
         for family in ["-4", "-6"] {
             let rules = self.proxy_output(&["ip", family, "rule"]);
-            assert!(!rules.contains("0x6270"), "{rules}");
-            for table in ["6270", "6271", "6272", "6273", "6274", "6275", "6280", "6288"] {
+            assert!(!rules.contains("/0x3f000000"), "{rules}");
+            for table in ["6270", "6271", "6272", "6273", "6280", "6288"] {
                 let output = self.command(&["ip", family, "route", "show", "table", table]).output().unwrap();
                 assert!(output.stdout.is_empty(), "{output:?}");
             }
@@ -193,6 +193,33 @@ impl World {
         let namespace = self.name(place);
         let done = Command::new("ip").args(["netns", "exec", &namespace, "nft", script]).status();
         assert!(done.unwrap().success(), "{script}");
+    }
+
+    /// The counter of a rule that counts.
+    pub fn counted(&self, place: &str) -> u64 {
+        let namespace = self.name(place);
+        let command = ["netns", "exec", &namespace, "nft", "list", "counters"];
+        let output = Command::new("ip").args(command).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let packets = text.split("packets ").nth(1).unwrap_or_else(|| panic!("{text}"));
+        packets.split(' ').next().unwrap().parse().unwrap()
+    }
+
+    /// What the proxy says at a path of its address.
+    pub fn ask(&self, path: &'static str) -> String {
+        self.inside("p", move || {
+            let mut stream = TcpStream::connect("127.0.0.1:9464").unwrap();
+            write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+            let mut text = String::new();
+            stream.read_to_string(&mut text).unwrap();
+            text
+        })
+    }
+
+    /// The value of a metric of the proxy.
+    pub fn metric(&self, name: &str) -> Option<u64> {
+        let text = self.ask("/metrics");
+        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
     }
 
     /// Writes a setting of the kernel below `/proc/sys/net/ipv4`.

@@ -3,14 +3,18 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Id, Stack};
 use bentpipe_tcp::Connection;
+use bentpipe_wire::Ends;
 use rustix::io::Errno;
 use rustix::net::SendFlags;
 
-use crate::half::{Answer, Carried, Control, Ending, Half, HalfRequest, OnEnd, Telemetry};
+use crate::bucket::Gate;
+use crate::half::{Answer, Carriage, Carried, Control, Ending, Half, HalfRequest, OnEnd, Telemetry};
+use crate::last_bytes::{Delivery, LOOK_INTERVAL, LastBytes};
 use crate::shared::Inbox;
 use crate::sockets;
 
@@ -27,10 +31,12 @@ const NOTE_INTERVAL: Duration = Duration::from_millis(250);
 pub(crate) enum Message {
     /// Open a connection: by a SYN of our own, or by answering `syn`.
     Open { request: Box<HalfRequest>, syn: Option<Box<[u8]>>, answer: Answer },
-    /// Move the bytes between an established connection and this socket.
-    Carry { id: Id, socket: Arc<OwnedFd>, on_end: OnEnd },
+    /// Move the bytes between an established connection and a socket.
+    Carry { id: Id, carriage: Carriage },
     /// Reset a connection.
     Abort(Id),
+    /// Register all connections with the packet filter again.
+    Register,
     /// End the thread.
     Stop,
 }
@@ -46,8 +52,8 @@ pub(crate) struct SharedState {
 }
 
 impl Control for SharedState {
-    fn carry(&self, socket: Arc<OwnedFd>, on_end: OnEnd) {
-        self.inbox.send(Message::Carry { id: self.id, socket, on_end });
+    fn carry(&self, carriage: Carriage) {
+        self.inbox.send(Message::Carry { id: self.id, carriage });
     }
 
     fn abort(&self) {
@@ -79,10 +85,18 @@ pub(crate) struct Stream {
     pub readable: bool,
     /// There may be room to write.
     pub writable: bool,
-    /// The socket has ended its direction.
+    /// Nothing more will be read from the socket.
     ended: bool,
     /// The socket has been told that the far end has ended its direction.
     passed: bool,
+    /// The socket has failed. What it had received before is still passed on.
+    pub socket_reset: bool,
+    /// The connection of the engine has failed. What had arrived before is still passed on.
+    pub engine_reset: bool,
+    /// Since a reset: progress with what came before.
+    last_bytes: LastBytes,
+    /// Shared rates of what goes to the far end, and of what comes from there.
+    gates: [Option<Gate>; 2],
     /// Bytes moved from the socket, and into it.
     moved: [u64; 2],
 }
@@ -102,9 +116,13 @@ pub(crate) enum Stage {
 /// A connection.
 pub(crate) struct Session {
     pub shared: Arc<SharedState>,
+    /// Addresses and ports; the local ones are those that the engine stands for.
+    pub ends: Ends,
     pub stage: Stage,
     /// It is in the list of connections that have more to do.
     pub again: bool,
+    /// When it has more to do, if that is known.
+    pub alarm: Option<time::Instant>,
     noted_at: Instant,
     noted_bytes: u64,
 }
@@ -116,15 +134,30 @@ pub(crate) enum Moved {
     Waits,
     /// There is more to do at once.
     GoesOn,
+    /// There is more to do at this time.
+    Until(time::Instant),
     /// Both directions have ended.
     Over,
-    /// The socket has failed.
+    /// A half has failed, and nothing more can be passed on to the other one.
     Broken,
 }
 
 impl Stream {
-    pub fn new(socket: Arc<OwnedFd>, on_end: OnEnd) -> Self {
-        Self { socket, on_end, readable: true, writable: true, ended: false, passed: false, moved: [0; 2] }
+    pub fn new(carriage: Carriage) -> Self {
+        let Carriage { socket, on_end, reset_after, gates } = carriage;
+        Self {
+            socket,
+            on_end,
+            readable: true,
+            writable: true,
+            ended: false,
+            passed: false,
+            socket_reset: false,
+            engine_reset: false,
+            last_bytes: LastBytes::new(time::Instant::now(), reset_after),
+            gates,
+            moved: [0; 2],
+        }
     }
 
     /// Drops the socket, and tells the relay how the connection ended.
@@ -137,12 +170,16 @@ impl Stream {
     /// Moves bytes from the socket to the far end.
     fn send(&mut self, now: Instant, stack: &mut Stack, id: Id) -> Moved {
         let (mut moved, mut piece) = (0, FIRST_PIECE);
-        while self.readable && !self.ended {
+        while self.readable && !self.ended && !self.engine_reset {
             if moved >= TURN {
                 return Moved::GoesOn;
             }
+            let allowed = match self.allowed_to_send(piece) {
+                Ok(bytes) => bytes,
+                Err(at) => return Moved::Until(at),
+            };
             let (mut got, mut asked) = (Err(Errno::AGAIN), 0);
-            let room = stack.fill(now, id, piece, |pieces| {
+            let room = stack.fill(now, id, allowed, |pieces| {
                 asked = pieces.iter().map(|piece| piece.len()).sum();
                 got = rustix::io::readv(&self.socket, pieces);
                 got.unwrap_or(0)
@@ -152,30 +189,47 @@ impl Stream {
                 return Moved::Waits;
             }
             match got {
-                Ok(0) => {
-                    self.ended = true;
-                    stack.close(now, id);
-                }
+                Ok(0) => self.end_of_socket(now, stack, id),
                 Ok(bytes) => {
                     moved += bytes;
                     self.moved[0] += bytes as u64;
+                    note_sent(&mut self.gates[0], bytes);
                     piece = if bytes == asked { (piece * 4).min(LARGEST_PIECE) } else { piece };
                 }
                 Err(Errno::AGAIN) => self.readable = false,
                 Err(Errno::INTR) => {}
-                Err(_) => return Moved::Broken,
+                Err(_) => (self.socket_reset, self.ended) = (true, true),
             }
         }
         Moved::Waits
     }
 
+    /// Nothing more comes from the socket. A reset follows what came before as a reset, not as a FIN.
+    fn end_of_socket(&mut self, now: Instant, stack: &mut Stack, id: Id) {
+        self.ended = true;
+        if !self.socket_reset {
+            stack.close(now, id);
+        }
+    }
+
+    /// Bytes that may be read from the socket, at most a `piece`, or when the shared rate allows some.
+    fn allowed_to_send(&mut self, piece: usize) -> Result<usize, time::Instant> {
+        let Some(gate) = &mut self.gates[0] else { return Ok(piece) };
+        // If nothing waits, a read tells whether the stream has ended.
+        match rustix::io::ioctl_fionread(&self.socket) {
+            Ok(waiting) if waiting > 0 => gate.allow(piece.min(waiting as usize), time::Instant::now()),
+            _ => Ok(piece),
+        }
+    }
+
     /// Moves bytes from the far end to the socket.
     fn receive(&mut self, now: Instant, stack: &mut Stack, id: Id) -> Moved {
         let mut moved = 0;
-        while self.writable && !self.passed {
+        while self.writable && !self.passed && !self.socket_reset {
             let Some(connection) = stack.connection(id) else { return Moved::Broken };
-            if connection.readable() == 0 {
-                if connection.peer_closed() {
+            let readable = connection.readable() as usize;
+            if readable == 0 {
+                if connection.peer_closed() && !self.engine_reset {
                     self.passed = true;
                     sockets::end(&self.socket);
                 }
@@ -184,18 +238,26 @@ impl Stream {
             if moved >= TURN {
                 return Moved::GoesOn;
             }
+            let mut most = LARGEST_PIECE.min(readable);
+            if let Some(gate) = &mut self.gates[1] {
+                match gate.allow(most, time::Instant::now()) {
+                    Ok(bytes) => most = bytes,
+                    Err(at) => return Moved::Until(at),
+                }
+            }
             let mut put = Err(Errno::AGAIN);
-            let passed = stack.drain(now, id, LARGEST_PIECE, |pieces| {
+            let passed = stack.drain(now, id, most, |pieces| {
                 put =
                     rustix::net::sendmsg(&self.socket, pieces, &mut Default::default(), SendFlags::NOSIGNAL);
                 put.unwrap_or(0)
             });
             moved += passed;
             self.moved[1] += passed as u64;
+            note_sent(&mut self.gates[1], passed);
             match put {
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => self.writable = false,
-                Err(_) => return Moved::Broken,
+                Err(_) => self.socket_reset = true,
             }
         }
         Moved::Waits
@@ -204,24 +266,57 @@ impl Stream {
     /// Moves bytes in both directions.
     pub fn turn(&mut self, now: Instant, stack: &mut Stack, id: Id) -> Moved {
         let both = [self.send(now, stack, id), self.receive(now, stack, id)];
+        let later = both.into_iter().filter_map(|moved| match moved {
+            Moved::Until(at) => Some(at),
+            _ => None,
+        });
         if both.contains(&Moved::Broken) {
             Moved::Broken
-        } else if self.ended && self.passed {
-            Moved::Over
         } else if both.contains(&Moved::GoesOn) {
             Moved::GoesOn
+        } else if self.socket_reset || self.engine_reset {
+            self.pass_reset(stack, id, later.min())
+        } else if self.ended && self.passed {
+            Moved::Over
         } else {
-            Moved::Waits
+            later.min().map_or(Moved::Waits, Moved::Until)
         }
+    }
+
+    /// A half has failed: the other one does when it has delivered what came before. The relay waits for what the socket has taken.
+    fn pass_reset(&mut self, stack: &Stack, id: Id, later: Option<time::Instant>) -> Moved {
+        let Some(connection) = stack.connection(id) else { return Moved::Broken };
+        let delivery = match (self.socket_reset, self.engine_reset) {
+            (true, true) => Delivery::default(),
+            (true, false) => Delivery {
+                acknowledged: connection.acknowledged_bytes(),
+                left: connection.unacknowledged_bytes() + u64::from(!self.ended),
+            },
+            (false, _) => Delivery { acknowledged: self.moved[1], left: connection.readable() },
+        };
+        let now = time::Instant::now();
+        if self.last_bytes.are_over(delivery, now) {
+            return Moved::Broken;
+        }
+        let look = now + LOOK_INTERVAL;
+        Moved::Until(later.map_or(look, |later| later.min(look)))
+    }
+}
+
+fn note_sent(gate: &mut Option<Gate>, bytes: usize) {
+    if let Some(gate) = gate {
+        gate.note_sent(bytes, time::Instant::now());
     }
 }
 
 impl Session {
-    pub fn new(shared: SharedState, answer: Answer) -> Self {
+    pub fn new(shared: SharedState, ends: Ends, answer: Answer) -> Self {
         Self {
             shared: Arc::new(shared),
+            ends,
             stage: Stage::Opening(answer),
             again: false,
+            alarm: None,
             noted_at: Instant::ZERO,
             noted_bytes: 0,
         }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::thread::Builder;
 
 use bentpipe_host::{DeviceConfig, Driver, Limits};
-use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener};
+use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener, interface_fits};
 
 use crate::error::Error;
 use crate::half::{self, Answer, HalfRequest, Opening};
@@ -25,21 +25,12 @@ use crate::slot::Slot;
 use call::Message;
 use thread::Thread;
 
-/// Mark of packets for the first thread (chosen, like those in `rules.rs`).
-const MARK: u32 = 0x6270_0004;
-/// Distance between the marks of two threads.
-const MARK_STEP: u32 = 0x100;
 /// Largest packet over interfaces whose MTU is not known: that of Ethernet.
 const USUAL_MTU: u16 = 1500;
 
 /// Name of the device of a thread.
 fn device(thread: usize) -> String {
     format!("bp-eng{thread}")
-}
-
-/// Mark of packets that are routed into that device.
-fn mark(thread: usize) -> u32 {
-    MARK + MARK_STEP * thread as u32
 }
 
 /// Number of threads of the engine for a configuration; none if no class uses the engine. There are few, because each costs every packet from the
@@ -74,11 +65,12 @@ struct Threads {
 pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn half::Engine>, Error> {
     let range = range(slot, threads(deployment));
     let threads = range.len();
-    let mtu = deployment.interfaces.satellite.iter().filter_map(|name| mtu(name)).min().unwrap_or(USUAL_MTU);
+    let mtu = mtu(&deployment.interfaces.satellite).unwrap_or(USUAL_MTU);
+    let connections = deployment.limits.connections.saturating_add(deployment.limits.half_open) as usize;
     let limits = Limits {
-        connections: deployment.limits.connections as usize,
-        half_open: deployment.limits.connections as usize,
-        orphans: deployment.limits.connections as usize,
+        connections,
+        half_open: connections,
+        orphans: connections,
         // The stack gives one host at most four fifths of its memory. With a quarter more, one host alone can reach the limit of the proxy.
         bytes: usize::try_from(deployment.limits.memory / threads.max(1) as u64 / 4 * 5)
             .unwrap_or(usize::MAX),
@@ -101,10 +93,18 @@ pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn half:
     Ok(Arc::new(Threads { threads, hasher: RandomState::new() }))
 }
 
-/// Largest packet of an interface.
-fn mtu(interface: &str) -> Option<u16> {
-    let text = std::fs::read_to_string(Path::new("/sys/class/net").join(interface).join("mtu")).ok()?;
-    Some(text.trim().parse().unwrap_or(u16::MAX))
+/// Largest packet that all interfaces take which fit one of the patterns; none if there is no such interface.
+fn mtu(patterns: &[String]) -> Option<u16> {
+    let interfaces = std::fs::read_dir("/sys/class/net").ok()?.flatten();
+    let fits = |name: &str| patterns.iter().any(|pattern| interface_fits(pattern, name));
+    let of_interface = |path: &Path| {
+        let text = std::fs::read_to_string(path.join("mtu")).ok()?;
+        Some(text.trim().parse().unwrap_or(u16::MAX))
+    };
+    interfaces
+        .filter(|entry| fits(&entry.file_name().to_string_lossy()))
+        .filter_map(|entry| of_interface(&entry.path()))
+        .min()
 }
 
 impl Threads {
@@ -126,6 +126,12 @@ impl half::Engine for Threads {
             syn,
             answer,
         });
+    }
+
+    fn register(&self) {
+        for thread in &self.threads {
+            thread.send(Message::Register);
+        }
     }
 }
 

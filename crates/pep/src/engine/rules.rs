@@ -1,8 +1,8 @@
 //! How the packets of the engine's connections come to it while all others stay with the kernel.
 //!
 //! For each thread of the engine, sets of the packet filter hold the addresses and ports of its connections, whose packets are routed into its
-//! device. Packets update the sets: a SYN that the engine sends adds the addresses and ports of its answers, and the segment without any flag
-//! that it sends when a connection is over removes them. So no connection needs a call of the packet filter, nor a privilege after the start.
+//! device. Packets update the sets: a segment with SYN and FIN, which no TCP sends, adds the addresses and ports of a connection, and so does the
+//! engine's answer to a SYN; the segment without any flag that it sends when a connection is over removes them. So no connection needs a call of the packet filter, nor a privilege after the start.
 //! An ICMP error belongs to the connection whose packet it quotes.
 //!
 //! When the process ends, its devices disappear, their routes with them, and everything is forwarded.
@@ -10,16 +10,24 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use super::{device, mark};
+use super::device;
+use crate::marks::{Kind, Marks};
+use crate::routes::ENGINE_RULES;
 
 /// First of the routing tables that lead into the devices.
-const ROUTES: usize = 6280;
-/// First of the numbers of their rules of policy routing.
-const PRIORITY: usize = 6280;
-/// Matches packets that have not been found to be of the engine's.
-pub(crate) const OTHERS: &str = "meta mark & 0xffff00ff != 0x62700004 ";
+const TABLES: usize = 6280;
 /// Most threads of the engine of a proxy that there are rules for.
 pub(crate) const MOST_THREADS: usize = 8;
+
+/// Number of the routing table of a thread.
+pub(crate) fn table(thread: usize) -> usize {
+    TABLES + thread
+}
+
+/// Number of the rule of policy routing of a thread.
+pub(crate) fn rule(thread: usize) -> usize {
+    ENGINE_RULES + thread
+}
 
 /// Expressions of the packet filter for the addresses and ports of a connection: in a packet that arrives (`arriving`), of the answers to a packet
 /// that leaves (`answers`), in our packet that an ICMP error quotes (`quoted`), and at the same places in a packet that leaves (`sent`).
@@ -51,69 +59,101 @@ const VERSIONS: [Numbers; 2] = [
     },
 ];
 
-/// Sets and chains for the proxy's table: for these threads, this many connections of each, and packets that arrive over the interfaces `satellite`.
-///
-/// Packets are found after addresses have been translated back (NAT), and SYNs of clients before the rules of the classes see them.
-pub(crate) fn tables(threads: Range<usize>, connections: u32, satellite: &str) -> String {
-    // Entries of connections that are over may stay for a moment.
-    let size = u64::from(connections) * 2;
-    let (mut sets, mut found, mut kept, mut entries) =
-        (String::new(), String::new(), String::new(), String::new());
-    for thread in threads {
-        let (device, mark) = (device(thread), mark(thread));
-        let _ = writeln!(entries, "    iifname \"{device}\" goto engine-{thread}");
-        let _ = writeln!(kept, "  chain engine-{thread} {{");
-        for Numbers { version, arriving, answers, errors, quoted, sent } in &VERSIONS {
-            let (set, of_sent) =
-                (format!("engine-{thread}-v{version}"), format!("engine-{thread}-sent-v{version}"));
-            let to_engine = format!("meta mark set {mark:#x} accept");
-            let _ = write!(
-                sets,
-                "  set {set} {{ typeof {arriving}; size {size}; flags dynamic; }}
-  set {of_sent} {{ typeof {quoted}; size {size}; flags dynamic; }}
+/// Sets, chains and rules for the proxy's table.
+pub(crate) struct Rules<'a> {
+    threads: Range<usize>,
+    marks: Marks,
+    /// The interfaces over which the packets of the connections arrive.
+    satellite: &'a str,
+}
+
+impl<'a> Rules<'a> {
+    pub fn new(threads: Range<usize>, marks: Marks, satellite: &'a str) -> Self {
+        Self { threads, marks, satellite }
+    }
+
+    /// The sets, for this many connections of each thread.
+    pub fn sets(&self, connections: u32) -> String {
+        // Entries of connections that are over may stay for a moment.
+        let size = u64::from(connections) * 2;
+        let mut text = String::new();
+        for thread in self.threads.clone() {
+            for Numbers { version, arriving, quoted, .. } in &VERSIONS {
+                let _ = write!(
+                    text,
+                    "  set engine-{thread}-v{version} {{ typeof {arriving}; size {size}; flags dynamic; }}
+  set engine-{thread}-sent-v{version} {{ typeof {quoted}; size {size}; flags dynamic; }}
 "
-            );
-            let _ = write!(
-                found,
-                "    {arriving} @{set} {to_engine}
+                );
+            }
+        }
+        text
+    }
+
+    /// The chains that find and keep connections.
+    pub fn chains(&self) -> String {
+        let (mut found, mut kept) = (String::new(), String::new());
+        for thread in self.threads.clone() {
+            let _ = writeln!(kept, "  chain engine-{thread} {{");
+            let to_engine = format!("{} accept", self.marks.set(Kind::Engine(thread)));
+            for Numbers { version, arriving, answers, errors, quoted, sent } in &VERSIONS {
+                let (set, of_sent) =
+                    (format!("engine-{thread}-v{version}"), format!("engine-{thread}-sent-v{version}"));
+                let _ = write!(
+                    found,
+                    "    {arriving} @{set} {to_engine}
     {errors} {quoted} @{of_sent} {to_engine}
 "
-            );
-            let _ = write!(
-                kept,
-                "    meta nfproto ipv{version} tcp flags & syn == syn add @{of_sent} {{ {sent} }} add @{set} {{ {answers} }} accept
+                );
+                let _ = write!(
+                    kept,
+                    "    meta nfproto ipv{version} tcp flags & (fin|syn) == fin|syn add @{of_sent} {{ {sent} }} add @{set} {{ {answers} }} drop
+    meta nfproto ipv{version} tcp flags & syn == syn add @{of_sent} {{ {sent} }} add @{set} {{ {answers} }} accept
     meta nfproto ipv{version} tcp flags == 0x0 delete @{of_sent} {{ {sent} }} delete @{set} {{ {answers} }} drop
 "
-            );
+                );
+            }
+            // Reached if the set is full, or has no such entry.
+            kept.push_str("    tcp flags & syn == syn drop\n    tcp flags == 0x0 drop\n  }\n");
         }
-        // Reached if the set is full, or has no such entry.
-        kept.push_str("    tcp flags & syn == syn drop\n    tcp flags == 0x0 drop\n  }\n");
+        match self.threads.is_empty() {
+            true => String::new(),
+            false => format!("  chain engine-found {{\n{found}  }}\n{kept}"),
+        }
     }
-    format!(
-        "{sets}  chain engine-found {{
-{found}  }}
-{kept}  chain engine-keeps {{
-    type filter hook prerouting priority raw - 1; policy accept;
-{entries}  }}
-  chain engine-syns {{
-    type filter hook prerouting priority raw - 2; policy accept;
-    iifname {satellite} tcp flags & (fin|syn|rst|ack) == syn jump engine-found
-  }}
-  chain engine {{
-    type filter hook prerouting priority dstnat + 1; policy accept;
-    iifname {satellite} meta l4proto {{ 1, 6, 58 }} jump engine-found
-  }}
-"
-    )
+
+    /// For the chain before connection tracking: packets that the engine sends are in this zone.
+    pub fn leaving(&self, zone: u16) -> String {
+        let of = |thread: usize| {
+            let device = device(thread);
+            format!(
+                "    iifname \"{device}\" ct original zone set {zone}\n    iifname \"{device}\" goto engine-{thread}\n"
+            )
+        };
+        self.threads.clone().map(of).collect()
+    }
+
+    /// For the chain before the routing decision: finds packets of connections.
+    pub fn arriving(&self) -> String {
+        match self.threads.is_empty() {
+            true => String::new(),
+            false => {
+                format!("    iifname {} meta l4proto {{ 1, 6, 58 }} jump engine-found\n", self.satellite)
+            }
+        }
+    }
 }
 
 /// Lines for `ip -batch` that route the packets of connections into the devices.
-pub(crate) fn add_routes(threads: Range<usize>) -> Vec<String> {
+pub(crate) fn add_routes(threads: Range<usize>, marks: Marks) -> Vec<String> {
     let of = |thread: usize| {
-        let (table, priority) = (ROUTES + thread, PRIORITY + thread);
+        let (table, rule) = (table(thread), rule(thread));
         [
-            format!("route replace default dev {} table {table}", device(thread)),
-            format!("rule add priority {priority} fwmark {:#x} lookup {table}", mark(thread)),
+            format!("route replace default dev {} table {table} proto kernel", device(thread)),
+            format!(
+                "rule add priority {rule} {} lookup {table} protocol kernel",
+                marks.selector(Kind::Engine(thread))
+            ),
         ]
     };
     threads.flat_map(of).collect()
@@ -122,8 +162,10 @@ pub(crate) fn add_routes(threads: Range<usize>) -> Vec<String> {
 /// Lines for `ip -force -batch` that remove these routes.
 pub(crate) fn remove_routes(threads: Range<usize>) -> Vec<String> {
     let of = |thread: usize| {
-        let (table, priority) = (ROUTES + thread, PRIORITY + thread);
-        [format!("rule del priority {priority}"), format!("route flush table {table}")]
+        [
+            format!("rule del priority {} protocol kernel", rule(thread)),
+            format!("route flush table {}", table(thread)),
+        ]
     };
     threads.flat_map(of).collect()
 }

@@ -8,15 +8,20 @@ use bentpipe_scenario::connection_config;
 use bentpipe_scenario::deployment::Split;
 use bentpipe_tcp::{Config, KeepAlive, ReceiveWindow};
 
+use crate::half::HalfRequest;
+use crate::keepalive::Keepalive;
+
 /// Mode for networks that are shared with others, of those algorithms that have one.
 const SAFE: &str = "cc.mode=safe";
 /// Least time by which timeouts exceed the smoothed round trip, as in Linux (`TCP_RTO_MIN`).
 const RTO_MARGIN: Duration = Duration::from_millis(200);
-/// Keep-alive of idle connections, as the kernel does it for its half (`tcp_keepalive_time`, `tcp_keepalive_intvl`, `tcp_keepalive_probes`).
-const KEEP_ALIVE: KeepAlive =
-    KeepAlive { idle: Duration::from_secs(7200), interval: Duration::from_secs(75), probes: 9 };
 /// First receive window in bytes (chosen).
 const FIRST_WINDOW: u64 = 256 << 10;
+
+/// Smallest maximum segment size that is taken over, as in Linux (`TCP_MIN_MSS`).
+const LEAST_MSS: u16 = 88;
+/// Most configurations that are kept (chosen).
+const MOST_KNOWN: usize = 64;
 
 /// Configurations that were made before, by their keys.
 #[derive(Default)]
@@ -30,12 +35,15 @@ pub(crate) struct ConfigKey {
     split: Split,
     is_v4: bool,
     ecn: bool,
+    /// What the client's SYN announced as its maximum segment size.
+    mss: Option<u16>,
 }
 
 impl ConfigKey {
-    /// For connections over one IP version. `answers` is true if they are opened by the peer.
-    pub fn new(split: &Split, is_v4: bool, answers: bool) -> Self {
-        Self { split: split.clone(), is_v4, ecn: negotiates_ecn(answers) }
+    /// For a connection. `answers` is true if it is opened by the peer.
+    pub fn new(request: &HalfRequest, answers: bool) -> Self {
+        let HalfRequest { split, server, manner, .. } = request;
+        Self { split: split.clone(), is_v4: server.is_ipv4(), ecn: negotiates_ecn(answers), mss: manner.mss }
     }
 }
 
@@ -46,6 +54,10 @@ impl Settings {
             return Some(Arc::clone(config));
         }
         let config = Arc::new(config(stack, &key)?);
+        // Clients choose what they announce, so there may be many.
+        if self.known.len() >= MOST_KNOWN {
+            self.known.clear();
+        }
         self.known.push((key, Arc::clone(&config)));
         Some(config)
     }
@@ -69,18 +81,26 @@ fn config(stack: &Stack, key: &ConfigKey) -> Option<Config> {
         usual.cc = law.clone();
     }
     let address = if key.is_v4 { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
+    let full = stack.full_segment(address);
+    let announced = key.mss.filter(|mss| *mss >= LEAST_MSS);
     let buffer = key.split.most_kept();
     let mut rto = usual.rto;
     rto.margin = rto.margin.max(RTO_MARGIN);
     Some(Config {
         rto,
-        mss: stack.full_segment(address),
+        mss: announced.map_or(full, |mss| full.min(u32::from(mss))),
         timestamps_len: TIMESTAMPS_LEN,
-        rate_limit: side.rate_limit,
+        rate_limit: side.rate_limit.map(|limit| limit.rate),
         send_buffer: buffer,
         receive_window: ReceiveWindow::Auto { initial: FIRST_WINDOW.min(buffer), limit: buffer },
-        keep_alive: Some(KEEP_ALIVE),
+        keep_alive: Keepalive::of(side).map(keep_alive),
         ecn: key.ecn,
         ..usual
     })
+}
+
+fn keep_alive(keepalive: Keepalive) -> KeepAlive {
+    let seconds = |time: std::time::Duration| Duration::from_secs(time.as_secs());
+    let Keepalive { idle, interval, questions } = keepalive;
+    KeepAlive { idle: seconds(idle), interval: seconds(interval), probes: questions }
 }

@@ -1,13 +1,16 @@
 //! A thread of the engine: packets on one side, sockets of the other halves on the other.
 
-use std::io;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time;
 
-use bentpipe_base::Duration;
+use bentpipe_base::{Duration, Flags};
 use bentpipe_host::{Driver, Id, Request, Unopened};
 use bentpipe_tcp::{Config, Events};
-use bentpipe_wire::{Ends, Offload};
+use bentpipe_wire::{Ends, Header, IpFields, Offload, Packet, Payload, VIRTIO_HEADER_LEN};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use slotmap::{Key, KeyData, SecondaryMap};
@@ -15,7 +18,9 @@ use slotmap::{Key, KeyData, SecondaryMap};
 use super::call::{Message, Moved, Session, SharedState, Stage, Stream};
 use super::settings::{ConfigKey, Settings};
 use crate::half::{Answer, Ending, HalfRequest, Refusal};
+use crate::packet::Syn;
 use crate::shared::Inbox;
+use crate::sockets::RawSender;
 
 /// Most events taken at a time (chosen).
 const EVENTS: usize = 256;
@@ -35,17 +40,29 @@ pub(crate) struct Thread {
     sessions: SecondaryMap<Id, Session>,
     /// Connections with more to do than their turn allowed.
     again: Vec<Id>,
+    /// Connections with alarms, the earliest first. Those that have another alarm now are ignored.
+    alarms: BinaryHeap<Reverse<(time::Instant, Id)>>,
 }
 
 impl Thread {
     /// A thread for the stack of a driver.
-    pub fn new(driver: Driver) -> io::Result<(Self, Arc<Inbox<Message>>)> {
+    pub fn new(mut driver: Driver) -> io::Result<(Self, Arc<Inbox<Message>>)> {
+        let syns = RawSender::open()?;
+        driver.set_outlet(Box::new(move |pieces| sends_syn(&syns, pieces)));
         let inbox = Arc::new(Inbox::new()?);
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &inbox, EventData::new_u64(INBOX), EventFlags::IN)?;
         epoll::add(&epoll, &driver, EventData::new_u64(DEVICE), EventFlags::IN)?;
-        let (settings, sessions, again) = (Settings::default(), SecondaryMap::new(), Vec::new());
-        Ok((Self { driver, inbox: Arc::clone(&inbox), epoll, settings, sessions, again }, inbox))
+        let thread = Self {
+            driver,
+            inbox: Arc::clone(&inbox),
+            epoll,
+            settings: Settings::default(),
+            sessions: SecondaryMap::new(),
+            again: Vec::new(),
+            alarms: BinaryHeap::new(),
+        };
+        Ok((thread, inbox))
     }
 
     /// Works until it is told to stop.
@@ -57,8 +74,7 @@ impl Thread {
         let mut drained = true;
         loop {
             self.driver.flush();
-            let at_once = !drained || !self.again.is_empty();
-            let wait = if at_once { Duration::ZERO } else { self.driver.time_to_deadline().min(PATIENCE) };
+            let wait = if drained { self.patience() } else { Duration::ZERO };
             events.clear();
             let wait = Timespec {
                 tv_sec: (wait.as_nanos() / 1_000_000_000) as i64,
@@ -82,13 +98,28 @@ impl Thread {
         }
     }
 
+    /// How long to wait for events.
+    fn patience(&self) -> Duration {
+        if !self.again.is_empty() {
+            return Duration::ZERO;
+        }
+        let wait = self.driver.time_to_deadline().min(PATIENCE);
+        let alarm =
+            self.alarms.peek().map(|Reverse((at, _))| at.saturating_duration_since(time::Instant::now()));
+        alarm.map_or(wait, |alarm| wait.min(Duration::from_nanos(alarm.as_nanos() as u64)))
+    }
+
     /// True if the thread is to end.
     fn read_inbox(&mut self) -> bool {
         for message in self.inbox.drain() {
             match message {
                 Message::Open { request, syn, answer } => self.open(&request, syn, answer),
-                Message::Carry { id, socket, on_end } => self.carry(id, Stream::new(socket, on_end)),
+                Message::Carry { id, carriage } => self.carry(id, Stream::new(carriage)),
                 Message::Abort(id) => self.abort(id),
+                Message::Register => {
+                    let all: Vec<Ends> = self.sessions.values().map(|session| session.ends).collect();
+                    all.into_iter().for_each(|ends| self.register(ends));
+                }
                 Message::Stop => return true,
             }
         }
@@ -106,17 +137,35 @@ impl Thread {
                 self.turn(id);
             }
         }
+        self.ring_alarms();
         // The interceptor passes new SYNs. One that comes by the device is a copy for a connection that has just been forgotten; it will be repeated.
         while let Some(request) = self.driver.stack.poll_request() {
             self.driver.stack.ignore(&request);
         }
     }
 
+    /// Gives their turns to connections whose time has come.
+    fn ring_alarms(&mut self) {
+        if self.alarms.is_empty() {
+            return;
+        }
+        let now = time::Instant::now();
+        while let Some(Reverse((at, id))) = self.alarms.peek().copied().filter(|Reverse((at, _))| *at <= now)
+        {
+            self.alarms.pop();
+            if let Some(session) = self.sessions.get_mut(id).filter(|session| session.alarm == Some(at)) {
+                session.alarm = None;
+                self.turn(id);
+            }
+        }
+    }
+
     fn open(&mut self, request: &HalfRequest, syn: Option<Box<[u8]>>, answer: Answer) {
         let stack = &self.driver.stack;
-        let key = ConfigKey::new(&request.split, request.server.is_ipv4(), syn.is_some());
+        let key = ConfigKey::new(request, syn.is_some());
         let settings = self.settings.of(stack, key);
         let Some(config) = settings else { return answer(Err(Refusal::Busy)) };
+        let active = syn.is_none();
         let opened = match syn {
             None => self.connect(request, &config),
             Some(packet) => self.grant(request, &packet, &config),
@@ -126,9 +175,23 @@ impl Thread {
             Err(Unopened::Exists) => return answer(Err(Refusal::Exists)),
             Err(_) => return answer(Err(Refusal::Busy)),
         };
-        self.driver.stack.set_dscp(id, request.dscp);
+        let ends = match active {
+            true => Ends { local: request.client, remote: request.server },
+            false => Ends { local: request.server, remote: request.client },
+        };
+        self.register(ends);
+        self.driver.stack.set_dscp(id, request.manner.dscp);
         let shared = SharedState::new(id, Arc::clone(&self.inbox));
-        self.sessions.insert(id, Session::new(shared, answer));
+        self.sessions.insert(id, Session::new(shared, ends, answer));
+    }
+
+    /// Lets the packet filter direct the packets of a connection to this thread. The segment has flags that no TCP sends together.
+    fn register(&mut self, ends: Ends) {
+        let mut packet = Vec::with_capacity(60);
+        let tcp = Header { flags: Flags::SYN | Flags::FIN, ..Header::default() };
+        Packet { ends, ip: IpFields::default(), tcp, payload: Payload::Bytes(&[]) }
+            .write_headers(&mut packet);
+        self.driver.send(&packet);
     }
 
     /// Opens a connection to the server in the client's name.
@@ -174,40 +237,33 @@ impl Thread {
         self.turn(id);
     }
 
-    /// Ends a connection whose far end has reset it or does not answer.
+    /// Ends a connection whose far end has reset it or does not answer. If its bytes are moved, those that had arrived before are passed on first.
     fn fail(&mut self, id: Id, events: Events) {
-        let now = self.driver.now();
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if let Stage::Carrying(stream) = &mut session.stage {
-            // Bytes that arrived before the reset are still passed on, as far as there is room.
-            stream.turn(now, &mut self.driver.stack, id);
-        }
+        let now = self.driver.now();
         if let Some(connection) = self.driver.stack.connection(id) {
             session.note(now, connection, true);
         }
-        if matches!(session.stage, Stage::Waiting | Stage::Failed) {
-            session.stage = Stage::Failed;
-            return;
-        }
-        self.driver.stack.release(id);
-        match self.sessions.remove(id).map(|session| session.stage) {
-            Some(Stage::Carrying(stream)) => stream.end(Ending::Reset),
-            Some(Stage::Opening(answer)) if events.contains(Events::RESET) => answer(Err(Refusal::Refused)),
-            Some(Stage::Opening(answer)) => answer(Err(Refusal::TimedOut)),
-            Some(Stage::Waiting | Stage::Failed) | None => {}
+        match &mut session.stage {
+            Stage::Carrying(stream) => {
+                stream.engine_reset = true;
+                self.turn(id);
+            }
+            Stage::Waiting | Stage::Failed => session.stage = Stage::Failed,
+            Stage::Opening(_) => {
+                self.driver.stack.release(id);
+                let why = if events.contains(Events::RESET) { Refusal::Refused } else { Refusal::TimedOut };
+                if let Some(Stage::Opening(answer)) = self.sessions.remove(id).map(|session| session.stage) {
+                    answer(Err(why));
+                }
+            }
         }
     }
 
     /// Begins to move bytes between a connection and the socket of its other half.
     fn carry(&mut self, id: Id, mut stream: Stream) {
-        let now = self.driver.now();
         let Some(session) = self.sessions.get_mut(id) else { return stream.end(Ending::Reset) };
-        if matches!(session.stage, Stage::Failed) {
-            stream.turn(now, &mut self.driver.stack, id);
-            self.sessions.remove(id);
-            self.driver.stack.release(id);
-            return stream.end(Ending::Reset);
-        }
+        stream.engine_reset = matches!(session.stage, Stage::Failed);
         let interest = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         let added = epoll::add(&self.epoll, &stream.socket, EventData::new_u64(id.data().as_ffi()), interest);
         session.stage = Stage::Carrying(stream);
@@ -223,6 +279,7 @@ impl Thread {
             return;
         };
         let over = flags.intersects(EventFlags::ERR | EventFlags::HUP);
+        stream.socket_reset |= flags.contains(EventFlags::ERR);
         stream.readable |= over || flags.intersects(EventFlags::IN | EventFlags::RDHUP);
         stream.writable |= over || flags.contains(EventFlags::OUT);
         self.turn(id);
@@ -236,7 +293,7 @@ impl Thread {
         let Stage::Carrying(stream) = &mut session.stage else { return };
         let moved = stream.turn(now, stack, id);
         if let Some(connection) = stack.connection(id) {
-            session.note(now, connection, moved == Moved::Over);
+            session.note(now, connection, matches!(moved, Moved::Over | Moved::Broken));
         }
         match moved {
             Moved::Waits => {}
@@ -244,6 +301,11 @@ impl Thread {
             Moved::GoesOn => {
                 session.again = true;
                 self.again.push(id);
+            }
+            Moved::Until(at) if session.alarm.is_some_and(|alarm| alarm <= at) => {}
+            Moved::Until(at) => {
+                session.alarm = Some(at);
+                self.alarms.push(Reverse((at, id)));
             }
             Moved::Broken => self.abort(id),
             Moved::Over => {
@@ -254,4 +316,16 @@ impl Thread {
             }
         }
     }
+}
+
+/// Sends the engine's SYNs as this machine sends its own packets. For connection tracking they open the connection, so that the packet filter of the
+/// administrator, which may forward no new connection from the engine's device, forwards what follows.
+fn sends_syn(sender: &RawSender, pieces: &[IoSlice<'_>]) -> bool {
+    let Some(packet) = pieces.first().and_then(|head| head.get(VIRTIO_HEADER_LEN..)) else { return false };
+    let Some(syn) = Syn::read(packet) else { return false };
+    let mut whole = packet.to_vec();
+    syn.complete_checksum(&mut whole);
+    // If it cannot be sent, it is lost, and is repeated.
+    let _ = sender.send(&whole, syn.tuple.server);
+    true
 }

@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::codec::{InterfaceNames, Networks, Ports, Socket};
-use super::model::{Class, Deployment, Opener};
+use super::codec::{InterfaceNames, Marks, Networks, Ports, Socket};
+use super::model::{Class, Deployment, Opener, interface_fits};
 use crate::error::{Error, Mistake, Place};
 use crate::file::read_text;
 use crate::form::{self, Form, Report, Shorthand};
 use crate::parse;
-use crate::split::{Purpose, split};
+use crate::split::{CLIENT, Purpose, split};
 use crate::tree::{Node, Table, Value};
-use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, Refused, TEXT, TIME, Words};
+use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, Refused, TEXT, TIME, TIME_ABOVE_ZERO, Words};
 
 const OPENERS: Words<Opener> = Words(&[("clients", Opener::Clients), ("satellite", Opener::Satellite)]);
 /// Descriptors, ports and memory of a machine end long before.
@@ -66,6 +66,15 @@ fn describe(form: &mut Form<'_>, deployment: &mut Deployment) {
     form.table("limits", Shorthand::NONE, |form| {
         form.field("connections", &mut limits.connections, &AtMost(MOST_CONNECTIONS));
         form.field("memory", &mut limits.memory, &Bytes::at_least(1 << 20));
+        form.field(
+            "connections-per-client",
+            &mut limits.per_client,
+            &OrWord("none", AtMost(MOST_CONNECTIONS)),
+        );
+        form.field("half-open", &mut limits.half_open, &AtMost(MOST_CONNECTIONS));
+        form.field("half-open-per-client", &mut limits.half_open_per_client, &AtMost(MOST_CONNECTIONS));
+        form.field("client", &mut limits.client, &CLIENT);
+        form.field("reset-after", &mut limits.reset_after, &TIME_ABOVE_ZERO);
     });
     let watch = &mut deployment.watch;
     form.table("watch", Shorthand::NONE, |form| {
@@ -77,6 +86,7 @@ fn describe(form: &mut Form<'_>, deployment: &mut Deployment) {
         form.field("threads", &mut workings.threads, &OrWord("auto", AtMost(MOST_THREADS)));
         form.field("drain", &mut workings.drain, &TIME);
         form.field("user", &mut workings.user, &OrWord("unchanged", TEXT));
+        form.field("marks", &mut workings.marks, &Marks);
     });
     if let Form::Read(reading) = form {
         // Read one by one beside this.
@@ -110,6 +120,17 @@ fn classes(root: &Node, deployment: &mut Deployment, report: &mut Report) {
         }
         let mut read = Class { name: format!("class-{}", number + 1), ..Class::default() };
         form::read(item, &path, report, |form| class(form, &mut read));
+        if let Some(other) = deployment.classes.iter().position(|other| other.name == read.name) {
+            let place =
+                item.as_table().and_then(|table| table.get("name")).map_or(&item.place, |node| &node.place);
+            report.add(Mistake {
+                place: place.clone(),
+                key: format!("{path}.name"),
+                found: format!("\"{}\", the name of class {}", read.name, other + 1),
+                accepted: "a name that no other class has".into(),
+                suggestion: None,
+            });
+        }
         deployment.classes.push(read);
     }
 }
@@ -122,6 +143,7 @@ fn class(form: &mut Form<'_>, class: &mut Class) {
         optional(form, "ports", &mut matches.ports, &Ports);
         optional(form, "from", &mut matches.from, &Networks);
         optional(form, "to", &mut matches.to, &Networks);
+        optional(form, "out", &mut matches.out, &InterfaceNames);
         form.field("opened-by", &mut matches.opener, &OPENERS);
     });
     form.field("proxy", &mut class.proxy, &FLAG);
@@ -137,9 +159,12 @@ fn optional<T>(form: &mut Form<'_>, key: &'static str, list: &mut Vec<T>, codec:
 
 fn interfaces_differ(root: &Node, deployment: &Deployment, report: &mut Report) {
     let interfaces = &deployment.interfaces;
-    let Some(both) = interfaces.clients.iter().find(|name| interfaces.satellite.contains(name)) else {
-        return;
+    let overlap = |one: &str, other: &str| {
+        let begin = |pattern: &str| pattern.strip_suffix('*').unwrap_or(pattern).to_owned();
+        interface_fits(one, &begin(other)) || interface_fits(other, &begin(one))
     };
+    let of_satellite = |name: &&String| interfaces.satellite.iter().any(|other| overlap(name, other));
+    let Some(both) = interfaces.clients.iter().find(of_satellite) else { return };
     let table: Option<&Table> = root.as_table();
     let entry = table.and_then(|table| table.find("interfaces.satellite"));
     report.add(Mistake {

@@ -2,7 +2,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use bentpipe_base::Duration;
 
-use crate::split::Split;
+use crate::split::{ClientPrefix, Split};
 
 /// A proxy between clients and a satellite link.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -19,13 +19,21 @@ pub struct Deployment {
     pub workings: Workings,
 }
 
-/// Names of network interfaces.
+/// Names of network interfaces, or patterns for them: `ppp*` stands for all names that begin with `ppp`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Interfaces {
     /// Those that lead to clients.
     pub clients: Vec<String>,
     /// Those that lead to the satellite link.
     pub satellite: Vec<String>,
+}
+
+/// True if the name of an interface is `pattern`, or fits it.
+pub fn interface_fits(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(begin) => name.starts_with(begin),
+        None => name == pattern,
+    }
 }
 
 /// A kind of connections, and what is done with them.
@@ -50,6 +58,8 @@ pub struct Match {
     pub from: Vec<Prefix>,
     /// Networks of the server; any if empty.
     pub to: Vec<Prefix>,
+    /// Interfaces over which the client's SYN leaves, or patterns for them; any if empty.
+    pub out: Vec<String>,
     /// Who opens the connection.
     pub opener: Opener,
 }
@@ -89,6 +99,16 @@ pub struct Limits {
     pub connections: u32,
     /// Bytes in all buffers, those of the kernel included.
     pub memory: u64,
+    /// Connections at a time that one client has opened; no limit if absent.
+    pub per_client: Option<u32>,
+    /// Connections at a time whose server has not answered.
+    pub half_open: u32,
+    /// The same of one client.
+    pub half_open_per_client: u32,
+    /// What counts as one client.
+    pub client: ClientPrefix,
+    /// How long one half of a connection may go without progress with the bytes that came before a reset of the other half.
+    pub reset_after: Duration,
 }
 
 /// How the proxy can be watched.
@@ -109,6 +129,21 @@ pub struct Workings {
     pub drain: Duration,
     /// User whose rights the proxy keeps after its start.
     pub user: Option<String>,
+    /// Bits of the packet mark that belong to the proxy: six in a row.
+    pub marks: u32,
+}
+
+/// A connection as its SYN shows it on its way through the router.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Opened<'a> {
+    /// On which side of the proxy the end stands that opens it.
+    pub opener: Opener,
+    /// Address and port of who opens it.
+    pub client: SocketAddr,
+    /// Address and port of who is asked.
+    pub server: SocketAddr,
+    /// Name of the interface over which the SYN leaves.
+    pub out: &'a str,
 }
 
 impl Default for Class {
@@ -119,7 +154,15 @@ impl Default for Class {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 50_000, memory: 1 << 30 }
+        Self {
+            connections: 50_000,
+            memory: 1 << 30,
+            per_client: None,
+            half_open: 16_384,
+            half_open_per_client: 512,
+            client: ClientPrefix::default(),
+            reset_after: Duration::from_secs(60),
+        }
     }
 }
 
@@ -131,7 +174,7 @@ impl Default for Watch {
 
 impl Default for Workings {
     fn default() -> Self {
-        Self { threads: None, drain: Duration::from_secs(30), user: None }
+        Self { threads: None, drain: Duration::from_secs(30), user: None, marks: 0x3f00_0000 }
     }
 }
 
@@ -147,6 +190,29 @@ impl Prefix {
             }
             _ => false,
         }
+    }
+}
+
+impl Prefix {
+    /// Sorts a network before those that lie in it, and these before all that lie behind it.
+    pub(super) fn order(&self) -> (bool, u128, u8) {
+        match self.address {
+            IpAddr::V4(address) => (false, address.to_bits().into(), self.length),
+            IpAddr::V6(address) => (true, address.to_bits(), self.length),
+        }
+    }
+
+    /// The same addresses as sorted networks of which none lies in another.
+    pub fn minimal(networks: &[Self]) -> Vec<Self> {
+        let mut sorted = networks.to_vec();
+        sorted.sort_unstable_by_key(Self::order);
+        let mut kept: Vec<Self> = Vec::new();
+        for network in sorted {
+            if kept.last().is_none_or(|last| !last.contains(network.address)) {
+                kept.push(network);
+            }
+        }
+        kept
     }
 }
 
@@ -167,23 +233,24 @@ impl std::fmt::Display for PortRange {
 }
 
 impl Match {
-    /// True if a connection that `opener` opens from `client` to `server` belongs to the class.
-    pub fn holds(&self, opener: Opener, client: SocketAddr, server: SocketAddr) -> bool {
+    /// True if a connection belongs to the class.
+    pub fn holds(&self, opened: &Opened<'_>) -> bool {
         let among = |networks: &[Prefix], address: IpAddr| {
             networks.is_empty() || networks.iter().any(|network| network.contains(address))
         };
-        let port = server.port();
-        self.opener == opener
+        let port = opened.server.port();
+        self.opener == opened.opener
             && (self.ports.is_empty()
                 || self.ports.iter().any(|range| (range.first..=range.last).contains(&port)))
-            && among(&self.from, client.ip())
-            && among(&self.to, server.ip())
+            && among(&self.from, opened.client.ip())
+            && among(&self.to, opened.server.ip())
+            && (self.out.is_empty() || self.out.iter().any(|pattern| interface_fits(pattern, opened.out)))
     }
 }
 
 impl Deployment {
     /// The class of a connection, if it belongs to one.
-    pub fn class_of(&self, opener: Opener, client: SocketAddr, server: SocketAddr) -> Option<usize> {
-        self.classes.iter().position(|class| class.matches.holds(opener, client, server))
+    pub fn class_of(&self, opened: &Opened<'_>) -> Option<usize> {
+        self.classes.iter().position(|class| class.matches.holds(opened))
     }
 }

@@ -1,12 +1,14 @@
-use bentpipe_base::Rate;
+use bentpipe_base::{Duration, Rate};
 
-use super::model::{Datapath, Opening, Side, Split, USUAL, registered, without_kernel};
+use super::model::{
+    ClientPrefix, Datapath, Opening, RateLimit, Scope, Side, Split, USUAL, registered, without_kernel,
+};
 use crate::algorithm::{algorithm_names, resolve_cc};
 use crate::form::{Form, Reading, Shorthand};
 use crate::parameters;
 use crate::suggest::did_you_mean;
 use crate::tree::{Node, Value};
-use crate::unit::{Bytes, Codec, OrWord, RATE, Refused, TEXT, Words};
+use crate::unit::{Bytes, Codec, OrWord, RATE, Refused, TEXT, TIME, Words};
 
 const DATAPATHS: Words<Datapath> = Words(&[("kernel", Datapath::Kernel), ("engine", Datapath::Engine)]);
 const OPENINGS: Words<Opening> = Words(&[("server-first", Opening::ServerFirst), ("early", Opening::Early)]);
@@ -47,7 +49,22 @@ fn one_side(form: &mut Form<'_>, which: &str, side: &mut Side, purpose: Purpose)
     }
     let datapath = side.datapath;
     form.table("cc", CC, |form| algorithm(form, side, purpose, datapath));
-    form.field("rate-limit", &mut side.rate_limit, &OrWord("none", RateLimit));
+    rate_limit(form, &mut side.rate_limit);
+    form.field("keepalive", &mut side.keepalive, &OrWord("off", Keepalive));
+}
+
+/// `"20 Mbit/s"` for each connection, or a table that says which connections share the rate.
+fn rate_limit(form: &mut Form<'_>, limit: &mut Option<RateLimit>) {
+    const KEY: &str = "rate-limit";
+    if !form.reads() && limit.is_none_or(|limit| limit.per == Scope::Connection) {
+        return form.field(KEY, &mut limit.map(|limit| limit.rate), &OrWord("none", PacedRate));
+    }
+    let (mut rate, mut per) = limit.map_or((None, Scope::default()), |limit| (Some(limit.rate), limit.per));
+    form.table(KEY, Shorthand { word: Some("rate"), number: Some("rate"), list: None }, |form| {
+        form.required("rate", &mut rate, &OrWord("none", PacedRate));
+        form.field("per", &mut per, &SharedBy);
+    });
+    *limit = rate.map(|rate| RateLimit { rate, per });
 }
 
 /// The name of an algorithm and, with our own TCP, its parameters.
@@ -90,12 +107,31 @@ fn of_the_engine(reading: &mut Reading<'_>, side: &mut Side, purpose: Purpose, n
     side.law = crate::describe::read_parameters(reading, name);
 }
 
+/// Congestion controls of Linux that have names of the engine's algorithms.
+const OF_LINUX_TOO: [&str; 10] =
+    ["reno", "cubic", "bbr", "bic", "highspeed", "hybla", "scalable", "vegas", "veno", "westwood"];
+
 fn of_the_kernel(reading: &mut Reading<'_>, side: &Side, node: &Node) {
+    let name = side.cc.as_str();
+    if !OF_LINUX_TOO.contains(&name) && name != USUAL && resolve_cc(name).is_ok() {
+        let accepted = format!(
+            "the name of a congestion control of Linux; {name} is an algorithm of the engine: add datapath = \"engine\", or load it into \
+             the kernel (bentpipe kernel load {name}) and write \"kernel:{}\"",
+            kernel_name(name)
+        );
+        return reading.refuse("name", node, accepted, None);
+    }
     if !is_kernel_name(&side.cc) {
         let accepted =
             "the name of a congestion control of Linux such as \"bbr\" or \"kernel:bbr\", or \"default\"";
         reading.refuse("name", node, accepted.to_owned(), None);
     }
+}
+
+/// Name in Linux of an algorithm that `bentpipe kernel load` brings.
+fn kernel_name(name: &str) -> String {
+    let name = name.replace('-', "_");
+    if name.len() + 3 < 16 { format!("bp_{name}") } else { format!("bp_{}", name.replace('_', "")) }
 }
 
 /// Names of congestion controls in Linux have at most 15 characters.
@@ -105,10 +141,88 @@ fn is_kernel_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
-/// A rate that the kernel can pace.
-struct RateLimit;
+/// Which connections share a rate.
+struct SharedBy;
 
-impl Codec<Rate> for RateLimit {
+impl Codec<Scope> for SharedBy {
+    fn read(&self, value: &Value) -> Result<Scope, Refused> {
+        let Value::Text(text) = value else { return Err(Refused::default()) };
+        match text.as_str() {
+            "connection" => Ok(Scope::Connection),
+            "class" => Ok(Scope::Class),
+            "client" => Ok(Scope::Client(ClientPrefix::default())),
+            text if text.starts_with('/') => CLIENT.read(value).map(Scope::Client),
+            text => Err(Refused::meant(did_you_mean(text, &["connection", "class", "client"]))),
+        }
+    }
+    fn show(&self, typed: &Scope) -> Value {
+        match typed {
+            Scope::Connection => Value::Text("connection".into()),
+            Scope::Class => Value::Text("class".into()),
+            Scope::Client(prefix) if *prefix == ClientPrefix::default() => Value::Text("client".into()),
+            Scope::Client(prefix) => CLIENT.show(prefix),
+        }
+    }
+    fn accepted(&self) -> String {
+        "\"connection\", \"class\", \"client\" (an IPv4 address or an IPv6 /64), or prefix lengths such as \"/24\" or \"/24, /56\""
+            .to_owned()
+    }
+}
+
+/// `"/32, /64"`: how many bits of an IPv4 address, and of an IPv6 address, tell clients apart.
+pub(crate) struct PrefixLengths;
+
+/// `"/32, /64"`
+pub(crate) const CLIENT: PrefixLengths = PrefixLengths;
+
+impl Codec<ClientPrefix> for PrefixLengths {
+    fn read(&self, value: &Value) -> Result<ClientPrefix, Refused> {
+        let length = |text: &str, most: u8| {
+            text.trim().strip_prefix('/')?.parse().ok().filter(|length| (1..=most).contains(length))
+        };
+        let read = |text: &str| {
+            let (v4, v6) = text.split_once(',').map_or((text, None), |(v4, v6)| (v4, Some(v6)));
+            let usual = ClientPrefix::default().v6;
+            Some(ClientPrefix { v4: length(v4, 32)?, v6: v6.map_or(Some(usual), |text| length(text, 128))? })
+        };
+        match value {
+            Value::Text(text) => read(text),
+            _ => None,
+        }
+        .ok_or_else(Refused::default)
+    }
+    fn show(&self, typed: &ClientPrefix) -> Value {
+        Value::Text(typed.to_string())
+    }
+    fn accepted(&self) -> String {
+        "prefix lengths of IPv4 and IPv6 such as \"/32, /64\", or of IPv4 alone such as \"/24\"".to_owned()
+    }
+}
+
+/// A time after which the kernel can ask an idle peer.
+struct Keepalive;
+
+/// Linux counts this time in seconds, in 15 bits (`MAX_TCP_KEEPIDLE`).
+const LONGEST_KEEPALIVE: Duration = Duration::from_secs(32_767);
+
+impl Codec<Duration> for Keepalive {
+    fn read(&self, value: &Value) -> Result<Duration, Refused> {
+        let time: Duration = TIME.read(value)?;
+        let fits = (Duration::from_secs(1)..=LONGEST_KEEPALIVE).contains(&time);
+        if fits { Ok(time) } else { Err(Refused::default()) }
+    }
+    fn show(&self, typed: &Duration) -> Value {
+        TIME.show(typed)
+    }
+    fn accepted(&self) -> String {
+        "a time from \"1 s\" to \"9 h\" such as \"3 min\"".to_owned()
+    }
+}
+
+/// A rate that the kernel can pace.
+struct PacedRate;
+
+impl Codec<Rate> for PacedRate {
     fn read(&self, value: &Value) -> Result<Rate, Refused> {
         let rate: Rate = RATE.read(value)?;
         if rate.bps() >= LEAST_RATE_BPS { Ok(rate) } else { Err(Refused::default()) }

@@ -3,5 +3,5 @@
 mod describe;
 mod model;
 
-pub(crate) use describe::{KEYS, Purpose, split};
-pub use model::{Datapath, Opening, Side, Split};
+pub(crate) use describe::{CLIENT, KEYS, Purpose, split};
+pub use model::{ClientPrefix, Datapath, Opening, RateLimit, Scope, Side, Split};

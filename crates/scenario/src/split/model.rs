@@ -1,4 +1,6 @@
-use bentpipe_base::Rate;
+use std::net::IpAddr;
+
+use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::Algorithm;
 use bentpipe_tcp::Recovery;
 
@@ -11,6 +13,9 @@ const LEAST_UNSENT: u64 = 256 << 10;
 const MOST_UNSENT: u64 = 16 << 20;
 /// Bytes kept in a direction where nothing but the path bounds them.
 const MOST_KEPT: u64 = 32 << 20;
+/// Default of [`Side::keepalive`]: below 4 minutes, the shortest idle timeout of the load balancers in common use, and below the 5 to 30 minutes
+/// of stateful firewalls and carrier NATs.
+const KEEPALIVE: Duration = Duration::from_secs(180);
 
 /// What a split-connection proxy does with a connection: the same table in a scenario (`[node.NAME]` of kind `proxy`) and in the configuration of
 /// a proxy on a real link (`[[class]]`).
@@ -36,8 +41,40 @@ pub struct Side {
     pub law: Option<Algorithm>,
     /// Which TCP runs there; without effect in a simulation.
     pub datapath: Datapath,
-    /// Most that each connection sends there; as much as congestion control allows if absent.
-    pub rate_limit: Option<Rate>,
+    /// Most that is sent there; as much as congestion control allows if absent.
+    pub rate_limit: Option<RateLimit>,
+    /// How long a connection is silent before its end there is asked whether it still exists; never if absent. Without effect in a simulation.
+    pub keepalive: Option<Duration>,
+}
+
+/// A bound of what is sent on one side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RateLimit {
+    /// Payload and headers of a single connection; payload of several.
+    pub rate: Rate,
+    /// Which connections share the rate. In a simulation each connection has a limit of its own.
+    pub per: Scope,
+}
+
+/// Which connections share a rate limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Scope {
+    /// None: each connection has a limit of its own.
+    #[default]
+    Connection,
+    /// All connections of the class.
+    Class,
+    /// Connections of the class that one client has opened.
+    Client(ClientPrefix),
+}
+
+/// How many bits of an address tell clients apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClientPrefix {
+    /// Bits of an IPv4 address.
+    pub v4: u8,
+    /// Bits of an IPv6 address.
+    pub v6: u8,
 }
 
 /// Which TCP runs one half of a connection.
@@ -61,7 +98,53 @@ pub enum Opening {
 
 impl Default for Side {
     fn default() -> Self {
-        Self { cc: USUAL.into(), law: None, datapath: Datapath::Kernel, rate_limit: None }
+        Self {
+            cc: USUAL.into(),
+            law: None,
+            datapath: Datapath::Kernel,
+            rate_limit: None,
+            keepalive: Some(KEEPALIVE),
+        }
+    }
+}
+
+impl std::fmt::Display for RateLimit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let rate = self.rate;
+        match self.per {
+            Scope::Connection => write!(f, "{rate} for each connection"),
+            Scope::Class => write!(f, "{rate} for all connections of the class"),
+            Scope::Client(prefix) => write!(f, "{rate} for all connections of one client ({prefix})"),
+        }
+    }
+}
+
+impl std::fmt::Display for ClientPrefix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "/{}, /{}", self.v4, self.v6)
+    }
+}
+
+impl Default for ClientPrefix {
+    /// An IPv4 address, or the network of an IPv6 address, in which every host has many.
+    fn default() -> Self {
+        Self { v4: 32, v6: 64 }
+    }
+}
+
+impl ClientPrefix {
+    /// The network that stands for the client with this address: its first address.
+    pub fn of(self, address: IpAddr) -> IpAddr {
+        match address {
+            IpAddr::V4(address) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.v4.min(32))).unwrap_or(0);
+                IpAddr::V4((address.to_bits() & mask).into())
+            }
+            IpAddr::V6(address) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.v6.min(128))).unwrap_or(0);
+                IpAddr::V6((address.to_bits() & mask).into())
+            }
+        }
     }
 }
 

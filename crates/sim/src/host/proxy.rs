@@ -89,7 +89,8 @@ impl Proxy {
             Some((cc, recovery)) => (&side.cc, cc, recovery.unwrap_or(tcp.recovery)),
             None => (&group.cc, flow.cc.clone(), flow.recovery),
         };
-        let (send_buffer, rate_limit) = (split.most_kept(), side.rate_limit.or(tcp.rate_limit));
+        let (send_buffer, rate_limit) =
+            (split.most_kept(), side.rate_limit.map(|limit| limit.rate).or(tcp.rate_limit));
         let config = Config { cc, recovery, send_buffer, rate_limit, ..Config::clone(tcp) };
         (Arc::new(config), name.clone())
     }

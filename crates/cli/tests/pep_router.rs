@@ -1,0 +1,486 @@
+//! The proxy on a router that has rules, routes and a firewall of its own.
+//!
+//! Each test goes through some of the combinations of datapath, `syn` and IP version; with `BENTPIPE_PEP_MATRIX` set, through all.
+
+#![cfg(target_os = "linux")]
+
+mod network;
+
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use network::{PATIENCE, Proxy, SERVER_V4, SERVER_V6, World, ip, world};
+use nix::sys::signal::Signal;
+
+/// How the connections of a test are split.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    datapath: &'static str,
+    syn: &'static str,
+    v4: bool,
+}
+
+impl Kind {
+    fn classes(self) -> String {
+        format!(
+            "[[class]]\nsyn = \"{}\"\nsatellite = {{ datapath = \"{}\", cc = \"cubic\" }}\n",
+            self.syn, self.datapath
+        )
+    }
+
+    fn server(self) -> &'static str {
+        if self.v4 { SERVER_V4 } else { SERVER_V6 }
+    }
+
+    /// Sockets of the kernel that a connection has.
+    fn sockets(self) -> usize {
+        if self.datapath == "kernel" { 2 } else { 1 }
+    }
+}
+
+/// All combinations, or two that have everything in them.
+fn kinds() -> Vec<Kind> {
+    let all = ["kernel", "engine"].into_iter().flat_map(|datapath| {
+        ["server-first", "early"]
+            .into_iter()
+            .flat_map(move |syn| [true, false].map(|v4| Kind { datapath, syn, v4 }))
+    });
+    match std::env::var_os("BENTPIPE_PEP_MATRIX") {
+        Some(_) => all.collect(),
+        None => vec![
+            Kind { datapath: "kernel", syn: "server-first", v4: true },
+            Kind { datapath: "engine", syn: "early", v4: false },
+        ],
+    }
+}
+
+/// Answers each connection with a word and what it has received, for as long as the process lives.
+fn answer(listener: TcpListener, word: &'static str) {
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            thread::spawn(move || {
+                let mut received = [0; 64];
+                stream.write_all(word.as_bytes())?;
+                while let Ok(length @ 1..) = stream.read(&mut received) {
+                    stream.write_all(&received[..length])?;
+                }
+                io::Result::Ok(())
+            });
+        }
+    });
+}
+
+fn serve_at(world: &World, place: &str, address: &str, port: u16, word: &'static str) {
+    let at = SocketAddr::new(address.parse().unwrap(), port);
+    answer(world.inside(place, move || TcpListener::bind(at).unwrap()), word);
+}
+
+fn serve(world: &World, kind: Kind, port: u16) {
+    serve_at(world, "s", kind.server(), port, "server");
+}
+
+/// A connection of the client that carries a byte there and back. It says who has answered.
+fn ask(world: &World, address: &str, port: u16) -> io::Result<(TcpStream, String)> {
+    let mut stream = world.connect(address, port)?;
+    stream.set_read_timeout(Some(Duration::from_secs(4)))?;
+    let mut word = [0; 6];
+    stream.read_exact(&mut word)?;
+    echo(&mut stream)?;
+    Ok((stream, String::from_utf8_lossy(&word).into_owned()))
+}
+
+fn echo(stream: &mut TcpStream) -> io::Result<()> {
+    stream.write_all(b"?")?;
+    stream.read_exact(&mut [0])
+}
+
+/// A connection that is split.
+fn ask_split(world: &World, kind: Kind, port: u16) -> TcpStream {
+    let (stream, _) = ask(world, kind.server(), port).unwrap_or_else(|error| panic!("{kind:?}: {error}"));
+    assert_eq!(world.sockets_at(port), kind.sockets(), "{kind:?} is split");
+    stream
+}
+
+/// A connection that is forwarded untouched.
+fn ask_untouched(world: &World, kind: Kind, port: u16) -> TcpStream {
+    let (stream, _) = ask(world, kind.server(), port).unwrap_or_else(|error| panic!("{kind:?}: {error}"));
+    assert_eq!(world.sockets_at(port), 0, "{kind:?} is not split");
+    stream
+}
+
+/// Goes through all kinds in a world each.
+fn with_each_kind(test: impl Fn(&World, Kind)) {
+    for kind in kinds() {
+        let Some(world) = world() else { return };
+        test(&world, kind);
+    }
+}
+
+fn get(world: &World, path: &'static str) -> String {
+    world.inside("p", move || {
+        let mut stream = TcpStream::connect("127.0.0.1:9464").unwrap();
+        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    })
+}
+
+fn doctor(world: &World, classes: &str) -> String {
+    let config = world.config(classes);
+    let output = world
+        .command(&[env!("CARGO_BIN_EXE_bentpipe"), "pep", "doctor", "--config", config.to_str().unwrap()])
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Another network beyond an interface of the router that is in no list.
+fn beyond(world: &World, device: &str) {
+    let (proxy, other) = (world.name("p"), world.name("x"));
+    ip(&format!("netns add {other}"));
+    ip(&format!("-n {proxy} link add {device} type veth peer name eth0 netns {other}"));
+    for (place, name, v4, v6) in
+        [(&proxy, device, "10.71.3.1/24", "fd71:3::1/64"), (&other, "eth0", "10.71.3.2/24", "fd71:3::2/64")]
+    {
+        ip(&format!("-n {place} addr add {v4} dev {name}"));
+        ip(&format!("-n {place} addr add {v6} dev {name} nodad"));
+        ip(&format!("-n {place} link set {name} up"));
+    }
+    ip(&format!("-n {other} route add default via 10.71.3.1"));
+    ip(&format!("-n {other} -6 route add default via fd71:3::1"));
+}
+
+fn route(world: &World, kind: Kind, rest: &str) {
+    ip(&format!("-n {} {} {rest}", world.name("p"), if kind.v4 { "-4" } else { "-6" }));
+}
+
+#[test]
+fn what_does_not_leave_over_the_satellite_is_forwarded_untouched() {
+    with_each_kind(|world, kind| {
+        beyond(world, "lte0");
+        let (host, via_satellite, via_lte, dmz) = match kind.v4 {
+            true => ("192.0.2.7", "10.71.2.2", "10.71.3.2", "10.71.3.2"),
+            false => ("2001:db8::7", "fd71:2::2", "fd71:3::2", "fd71:3::2"),
+        };
+        let length = if kind.v4 { 32 } else { 128 };
+        for (place, word) in [("s", "by-sat"), ("x", "by-lte")] {
+            ip(&format!("-n {} addr add {host}/{length} dev eth0", world.name(place)));
+            thread::sleep(Duration::from_millis(if kind.v4 { 0 } else { 1500 }));
+            serve_at(world, place, host, 7201, word);
+        }
+        serve_at(world, "x", dmz, 7202, "in-dmz");
+        route(world, kind, &format!("route add {host} via {via_satellite}"));
+        let _proxy = world.proxy(&kind.classes());
+        let (_first, word) = ask(world, host, 7201).unwrap();
+        assert_eq!((word.as_str(), world.sockets_at(7201)), ("by-sat", kind.sockets()));
+        route(world, kind, &format!("route replace {host} via {via_lte}"));
+        drop(_first);
+        world.wait_for("the first one has ended", || world.sockets_at(7201) == 0);
+        let (_second, word) = ask(world, host, 7201).unwrap();
+        assert_eq!((word.as_str(), world.sockets_at(7201)), ("by-lte", 0), "{kind:?}");
+        let (_third, word) = ask(world, dmz, 7202).unwrap();
+        assert_eq!((word.as_str(), world.sockets_at(7202)), ("in-dmz", 0), "{kind:?}");
+    });
+}
+
+#[test]
+fn marks_of_the_administrator_are_kept_and_decide_the_route_of_both() {
+    with_each_kind(|world, kind| {
+        // Only packets with the mark find the way to this server, and they are counted where they leave.
+        let host = if kind.v4 { "192.0.2.8" } else { "2001:db8::8" };
+        let via = if kind.v4 { "10.71.2.2" } else { "fd71:2::2" };
+        let (family, length) = if kind.v4 { ("ip", 32) } else { ("ip6", 128) };
+        ip(&format!("-n {} addr add {host}/{length} dev eth0", world.name("s")));
+        thread::sleep(Duration::from_millis(if kind.v4 { 0 } else { 1500 }));
+        serve_at(world, "s", host, 7203, "server");
+        route(world, kind, &format!("route add {host} via {via} table 100"));
+        route(world, kind, "rule add fwmark 0x10 lookup 100 priority 100");
+        for statement in ["set 0x10", "set meta mark or 0x10"] {
+            world.nft(
+                "p",
+                &format!(
+                    "table inet t {{
+ counter marked {{ }}
+ chain pre {{ type filter hook prerouting priority mangle; iifname \"eth0\" meta mark {statement}\n }}
+ chain post {{ type filter hook postrouting priority 0; oifname \"sat0\" {family} daddr {host} meta mark 0x10 counter name marked\n }}
+ }}"
+                ),
+            );
+            let proxy = world.proxy(&kind.classes());
+            let (stream, _) = ask(world, host, 7203).unwrap_or_else(|error| panic!("{kind:?}: {error}"));
+            // The engine's packets have no mark.
+            let sockets = if kind.datapath == "kernel" { 2 } else { 0 };
+            assert_eq!(world.sockets_at(7203), sockets, "{kind:?}");
+            let counters = world.proxy_output(&["nft", "list", "counters"]);
+            let counted = counters.split("packets ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+            assert!(counted.parse::<u32>().unwrap() >= 4, "{counters}");
+            drop(stream);
+            proxy.end(Signal::SIGTERM);
+            world.assert_clean();
+            world.nft("p", "delete table inet t");
+        }
+    });
+}
+
+#[test]
+fn policy_rules_of_the_administrator_stand_behind_those_of_the_proxy() {
+    with_each_kind(|world, kind| {
+        serve(world, kind, 7204);
+        let (connected, via, network) = match kind.v4 {
+            true => ("10.71.1.0/24", "10.71.2.2", "10.71.1.0/24"),
+            false => ("fd71:1::/64", "fd71:2::2", "fd71:1::/64"),
+        };
+        route(world, kind, &format!("route add {connected} dev eth0 table 1"));
+        route(world, kind, &format!("route add default via {via} dev sat0 table 1"));
+        for (rule, by_arrival) in [
+            ("iif sat0 lookup 1", false),
+            ("iif eth0 lookup 1", true),
+            (&format!("from {network} lookup 1"), false),
+        ] {
+            route(world, kind, &format!("rule add priority 100 {rule}"));
+            let proxy = world.proxy(&kind.classes());
+            let (stream, _) =
+                ask(world, kind.server(), 7204).unwrap_or_else(|error| panic!("{kind:?} {rule}: {error}"));
+            let untouched = by_arrival && kind.datapath == "engine";
+            assert_eq!(world.sockets_at(7204), if untouched { 0 } else { kind.sockets() }, "{kind:?} {rule}");
+            drop(stream);
+            proxy.end(Signal::SIGTERM);
+            route(world, kind, "rule del priority 100");
+        }
+    });
+}
+
+#[test]
+fn filters_of_reverse_paths_let_the_proxy_pass() {
+    with_each_kind(|world, kind| {
+        serve(world, kind, 7205);
+        world.nft(
+            "p",
+            "table inet t { chain c { type filter hook prerouting priority mangle + 10; fib saddr . mark . iif oif missing drop\n }\n }",
+        );
+        for (filter, valid_mark) in [("0", "1"), ("1", "0"), ("1", "1")] {
+            for device in ["all", "eth0", "sat0"] {
+                let path = format!("/proc/sys/net/ipv4/conf/{device}");
+                world.inside("p", move || {
+                    std::fs::write(format!("{path}/rp_filter"), filter).unwrap();
+                    std::fs::write(format!("{path}/src_valid_mark"), valid_mark).unwrap();
+                });
+            }
+            let proxy = world.proxy(&kind.classes());
+            ask_split(world, kind, 7205);
+            proxy.end(Signal::SIGTERM);
+        }
+    });
+}
+
+#[test]
+fn stateful_firewalls_need_no_rule_for_the_proxy() {
+    with_each_kind(|world, kind| {
+        serve(world, kind, 7206);
+        world.nft(
+            "p",
+            "table inet t {
+ chain input { type filter hook input priority filter; policy drop; iifname \"lo\" accept; ct state established,related accept; ct state invalid drop; meta l4proto { icmp, ipv6-icmp } accept\n }
+ chain forward { type filter hook forward priority filter; policy drop; ct state established,related accept; ct state invalid drop; iifname \"eth0\" oifname \"sat0\" accept\n }
+ }",
+        );
+        let proxy = world.proxy(&kind.classes());
+        ask_split(world, kind, 7206);
+        proxy.end(Signal::SIGTERM);
+        assert!(doctor(world, &kind.classes()).contains("a probe has passed"));
+    });
+}
+
+#[test]
+fn a_firewall_that_drops_the_proxys_packets_is_named_and_all_is_forwarded_until_it_admits_them() {
+    with_each_kind(|world, kind| {
+        serve(world, kind, 7207);
+        for (chain, condition) in [
+            ("input", "iifname \"lo\" accept"),
+            ("output", "oifname \"lo\" accept; ct state established accept; meta l4proto ipv6-icmp accept"),
+        ] {
+            let icmp = "meta l4proto { icmp, ipv6-icmp } accept";
+            world.nft(
+                "p",
+                &format!("table inet t {{ chain {chain} {{ type filter hook {chain} priority filter; policy drop; {condition}; {icmp}\n }}\n }}"),
+            );
+            let told = doctor(world, &kind.classes());
+            let cure = told
+                .lines()
+                .find_map(|line| line.trim().strip_prefix("cure: nft insert rule "))
+                .unwrap_or_else(|| panic!("{told}"))
+                .to_owned();
+            assert!(told.contains(&format!("the chain inet t {chain}")), "{told}");
+            let mut proxy = world.proxy(&kind.classes());
+            ask_untouched(world, kind, 7207);
+            assert!(get(world, "/health").contains("\"firewall\""));
+            world.nft("p", &format!("insert rule {cure}"));
+            assert!(proxy.has_said("split again"));
+            ask_split(world, kind, 7207);
+            proxy.end(Signal::SIGTERM);
+            world.nft("p", "delete table inet t");
+        }
+    });
+}
+
+#[test]
+fn what_the_firewall_forbids_stays_forbidden() {
+    with_each_kind(|world, kind| {
+        for port in [7208, 7209] {
+            serve(world, kind, port);
+        }
+        world.nft(
+            "p",
+            "table inet t { chain c { type filter hook forward priority filter; oifname \"sat0\" tcp dport 7208 drop\n tcp dport 7209 reject with tcp reset\n }\n }",
+        );
+        let _proxy = world.proxy(&kind.classes());
+        assert_eq!(world.connect(kind.server(), 7208).unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(world.connect(kind.server(), 7209).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+    });
+}
+
+#[test]
+fn translated_destinations_and_signed_segments_are_left_alone_and_counted() {
+    with_each_kind(|world, kind| {
+        serve(world, kind, 7210);
+        let (family, to) = if kind.v4 { ("ip", SERVER_V4) } else { ("ip6", "[fd71:2::2]") };
+        world.nft(
+            "p",
+            &format!("table inet t {{ chain c {{ type nat hook prerouting priority dstnat; iifname \"eth0\" tcp dport 7211 dnat {family} to {to}:7210\n }}\n }}"),
+        );
+        let _proxy = world.proxy(&kind.classes());
+        let (_stream, _) = ask(world, kind.server(), 7211).unwrap();
+        assert_eq!((world.sockets_at(7210), world.sockets_at(7211)), (0, 0), "{kind:?}");
+        let metrics = get(world, "/metrics");
+        assert!(metrics.contains("bypassed_total{reason=\"translated\"} 1"), "{metrics}");
+    });
+}
+
+#[test]
+fn a_clamped_segment_size_is_that_of_the_proxys_half_too() {
+    with_each_kind(|world, kind| {
+        serve(world, kind, 7212);
+        world.nft(
+            "p",
+            "table inet t { chain c { type filter hook forward priority mangle; oifname \"sat0\" tcp flags syn tcp option maxseg size set 1200\n }\n }",
+        );
+        world.nft(
+            "s",
+            "table inet t { counter small { }\n counter large { }\n chain c { type filter hook input priority 0; tcp flags syn tcp option maxseg size <= 1200 counter name small\n tcp flags syn tcp option maxseg size > 1200 counter name large\n }\n }",
+        );
+        let _proxy = world.proxy(&kind.classes());
+        ask_split(world, kind, 7212);
+        let namespace = world.name("s");
+        let output = std::process::Command::new("ip")
+            .args(["netns", "exec", &namespace, "nft", "list", "counters"])
+            .output();
+        let counters = String::from_utf8(output.unwrap().stdout).unwrap();
+        let packets: Vec<&str> =
+            counters.split("packets ").skip(1).map(|rest| rest.split(' ').next().unwrap()).collect();
+        assert_eq!(packets, ["1", "0"], "{kind:?}: {counters}");
+    });
+}
+
+#[test]
+fn rules_that_others_remove_are_back_within_a_second_and_open_connections_live() {
+    with_each_kind(|world, kind| {
+        serve(world, kind, 7213);
+        let mut proxy = world.proxy(&kind.classes());
+        let mut open = ask_split(world, kind, 7213);
+        let family = if kind.v4 { "-4" } else { "-6" };
+        for others in [
+            vec!["nft", "flush", "ruleset"],
+            vec!["ip", family, "rule", "flush"],
+            vec!["ip", family, "route", "flush", "table", "6270"],
+        ] {
+            world.proxy_output(&others);
+            if others.contains(&"rule") {
+                route(world, kind, "rule add priority 32766 lookup main");
+            }
+            assert!(proxy.has_said("they are installed again"));
+            open.set_read_timeout(Some(PATIENCE)).unwrap();
+            echo(&mut open).unwrap_or_else(|error| panic!("{kind:?} after {others:?}: {error}"));
+            let (_another, _) = ask(world, kind.server(), 7213).unwrap();
+            assert_eq!(world.sockets_at(7213), 2 * kind.sockets(), "{kind:?} after {others:?}");
+            drop(_another);
+            world.wait_for("the other one has ended", || world.sockets_at(7213) == kind.sockets());
+        }
+        assert!(get(world, "/health").contains("\"proxying\""));
+        drop(open);
+        proxy.end(Signal::SIGTERM);
+        world.assert_clean();
+    });
+}
+
+#[test]
+fn interfaces_may_be_patterns_and_may_come_later_and_again() {
+    with_each_kind(|world, kind| {
+        let (proxy, client) = (world.name("p"), world.name("c"));
+        ip(&format!("-n {proxy} link del eth0"));
+        let config = kind.classes();
+        let path = world.config(&config);
+        let text = std::fs::read_to_string(&path).unwrap().replace("\"eth0\"", "\"lan*\"");
+        std::fs::write(&path, text).unwrap();
+        let run = [env!("CARGO_BIN_EXE_bentpipe"), "pep", "run", "--config", path.to_str().unwrap()];
+        let child = world.command(&run).stderr(std::process::Stdio::piped()).spawn().unwrap();
+        let mut running = Proxy { child };
+        assert!(running.has_said("interface lan* is not there"));
+        assert!(running.has_said("proxying"));
+        serve(world, kind, 7214);
+        for name in ["lan0", "lan0", "lan1"] {
+            ip(&format!("-n {proxy} link add {name} type veth peer name eth0 netns {client}"));
+            for (place, device, v4, v6) in [
+                (&client, "eth0", "10.71.1.2/24", "fd71:1::2/64"),
+                (&proxy, name, "10.71.1.1/24", "fd71:1::1/64"),
+            ] {
+                ip(&format!("-n {place} addr add {v4} dev {device}"));
+                ip(&format!("-n {place} addr add {v6} dev {device} nodad"));
+                ip(&format!("-n {place} link set {device} up"));
+            }
+            ip(&format!("-n {client} route replace default via 10.71.1.1"));
+            ip(&format!("-n {client} -6 route replace default via fd71:1::1"));
+            let begin = Instant::now();
+            while ask(world, kind.server(), 7214).is_err() {
+                assert!(begin.elapsed() < PATIENCE);
+            }
+            let stream = ask_split_among(world, kind, 7214);
+            drop(stream);
+            ip(&format!("-n {proxy} link del {name}"));
+        }
+    });
+}
+
+/// A connection that is split, beside others that are not over yet.
+fn ask_split_among(world: &World, kind: Kind, port: u16) -> TcpStream {
+    let before = world.sockets_at(port);
+    let (stream, _) = ask(world, kind.server(), port).unwrap();
+    world.wait_for("split", || world.sockets_at(port) > before.saturating_sub(kind.sockets()));
+    stream
+}
+
+#[test]
+fn a_class_may_be_that_of_an_interface_to_leave_over() {
+    let Some(world) = world() else { return };
+    beyond(&world, "sat1");
+    let other: IpAddr = "10.71.3.2".parse().unwrap();
+    serve_at(&world, "x", &other.to_string(), 7215, "second");
+    serve_at(&world, "s", SERVER_V4, 7215, "server");
+    let path = world.config("[[class]]\nmatch = { out = \"sat1\" }\nproxy = false\n[[class]]\n");
+    let text = std::fs::read_to_string(&path).unwrap().replace("\"sat0\"", "\"sat*\"");
+    let classes =
+        text.split_once("[daemon]").map(|(_, rest)| rest.split_once('\n').unwrap().1.to_owned()).unwrap();
+    std::fs::write(&path, &text).unwrap();
+    drop(classes);
+    let run = [env!("CARGO_BIN_EXE_bentpipe"), "pep", "run", "--config", path.to_str().unwrap()];
+    let child = world.command(&run).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut running = Proxy { child };
+    assert!(running.has_said("proxying"));
+    let (_one, _) = ask(&world, "10.71.3.2", 7215).unwrap();
+    assert_eq!(world.sockets_at(7215), 0);
+    let (_other, _) = ask(&world, SERVER_V4, 7215).unwrap();
+    assert_eq!(world.sockets_at(7215), 2);
+}

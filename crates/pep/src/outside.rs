@@ -1,0 +1,150 @@
+//! What others do to the rules, routes and settings of the proxy while it runs.
+//!
+//! A reload of a firewall may remove all tables of the packet filter, the start of a network manager rules of policy routing. The kernel tells that
+//! something has changed; then it is compared with what was installed.
+
+use std::fs;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use bentpipe_scenario::deployment::{Deployment, interface_fits};
+use bentpipe_system::{IP, NFT};
+use netlink_sys::Socket;
+use netlink_sys::constants::{NETLINK_NETFILTER, NETLINK_ROUTE};
+
+use crate::early_demux;
+use crate::error::Error;
+use crate::routes::{self, FAMILIES};
+use crate::rules::{self, Target};
+use crate::shared::Shared;
+
+/// Multicast group of netlink for changes of nftables (`NFNLGRP_NFTABLES`).
+const PACKET_FILTER: u32 = 7;
+/// Those for devices, IPv4 routes, IPv4 rules, IPv6 routes and IPv6 rules (`RTNLGRP_LINK` and so on).
+const ROUTING: [u32; 5] = [1, 7, 8, 11, 19];
+/// How often everything is compared although the kernel has told nothing (chosen).
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// What is installed, and sockets that tell of changes.
+pub(crate) struct Outside {
+    target: Target,
+    /// The value of `tcp_early_demux` before any proxy ran.
+    before: String,
+    sockets: Vec<Socket>,
+    table: String,
+    routes: String,
+    compared: Instant,
+}
+
+/// Result of a comparison.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// Everything is as it was installed.
+    Intact,
+    /// Something was missing, and is back.
+    Restored,
+}
+
+impl Outside {
+    /// Installs everything, and listens for changes. The rules divert no SYN yet.
+    pub fn install(deployment: &Deployment, target: Target, before: String) -> Result<Self, Error> {
+        let failed = || Error::at("netlink");
+        let listen = |protocol, groups: &[u32]| {
+            let mut socket = Socket::new(protocol)?;
+            socket.bind_auto()?;
+            groups.iter().try_for_each(|group| socket.add_membership(*group))?;
+            socket.set_non_blocking(true)?;
+            io::Result::Ok(socket)
+        };
+        let sockets = vec![
+            listen(NETLINK_NETFILTER, &[PACKET_FILTER]).map_err(failed())?,
+            listen(NETLINK_ROUTE, &ROUTING).map_err(failed())?,
+        ];
+        let (table, routes, compared) = (String::new(), String::new(), Instant::now());
+        let mut outside = Self { target, before, sockets, table, routes, compared };
+        outside.install_routes(deployment)?;
+        outside.install_rules(deployment, false)?;
+        Ok(outside)
+    }
+
+    fn install_routes(&mut self, deployment: &Deployment) -> Result<(), Error> {
+        routes::install(deployment, self.target.slot, self.target.ports.v6.is_some())?;
+        self.routes = routes::state(self.target.slot);
+        Ok(())
+    }
+
+    /// Installs the rules of the packet filter. They divert SYNs of the classes only if `diverting`.
+    pub fn install_rules(&mut self, deployment: &Deployment, diverting: bool) -> Result<(), Error> {
+        rules::install(deployment, self.target, &self.before, diverting)?;
+        early_demux::switch_off()?;
+        self.table = self.present_table();
+        Ok(())
+    }
+
+    fn present_table(&self) -> String {
+        let arguments = ["-s", "-t", "list", "table", "inet", self.target.slot.table()];
+        NFT.run(&arguments, "").unwrap_or_default()
+    }
+
+    /// True if it is time to compare although the kernel has told of no change.
+    pub fn is_due(&self) -> bool {
+        self.compared.elapsed() >= INTERVAL
+    }
+
+    /// True if the kernel has told of a change since the last call.
+    pub fn has_heard(&self) -> bool {
+        let mut told = false;
+        let mut buffer = Vec::with_capacity(64 << 10);
+        for socket in &self.sockets {
+            loop {
+                buffer.clear();
+                match socket.recv(&mut buffer, 0) {
+                    Ok(_) => told = true,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    // Some messages were lost.
+                    Err(_) => {
+                        told = true;
+                        break;
+                    }
+                }
+            }
+        }
+        told
+    }
+
+    /// Compares what is there with what was installed, and installs what is missing.
+    pub fn compare(&mut self, deployment: &Deployment, diverting: bool) -> Result<Found, Error> {
+        self.compared = Instant::now();
+        let mut found = Found::Intact;
+        if routes::state(self.target.slot) != self.routes {
+            self.install_routes(deployment)?;
+            found = Found::Restored;
+        }
+        if self.present_table() != self.table || early_demux::is_on() {
+            self.install_rules(deployment, diverting)?;
+            found = Found::Restored;
+        }
+        Ok(found)
+    }
+}
+
+/// Notes for each side whether routes depend on the interface over which its packets come.
+pub(crate) fn note_routes_by_arrival(shared: &Shared) {
+    let deployment = shared.deployment();
+    let interfaces = &deployment.interfaces;
+    let rules = FAMILIES.map(|family| IP.run(&[family, "rule", "show"], "").unwrap_or_default()).concat();
+    for (side, patterns) in [&interfaces.clients, &interfaces.satellite].into_iter().enumerate() {
+        let is_of_side = |line: &str| {
+            let name = line.split(" iif ").nth(1).and_then(|rest| rest.split_whitespace().next());
+            name.is_some_and(|name| patterns.iter().any(|pattern| interface_fits(pattern, name)))
+        };
+        shared.routes_by_arrival[side].store(rules.lines().any(is_of_side), Ordering::Relaxed);
+    }
+}
+
+/// Whether a bridge has an interface as its port.
+pub(crate) fn bridge_of(name: &str) -> Option<String> {
+    let master = fs::read_link(format!("/sys/class/net/{name}/brport/bridge")).ok()?;
+    Some(master.file_name()?.to_string_lossy().into_owned())
+}

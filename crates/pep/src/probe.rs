@@ -1,0 +1,385 @@
+//! The probe: a connection through the path of proxied ones, before any client's is diverted.
+//!
+//! Rules of the administrator may drop what the proxy's sockets send and receive. So a probe makes both halves of a connection between two addresses of
+//! hosts on both sides. What it sends is dropped at the very end, when it has passed all rules, and answers are put in by a TUN device. If a
+//! packet is swallowed, the trace of the packet filter names the chain.
+
+use std::fmt::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use bentpipe_base::Flags;
+use bentpipe_host::{Device, DeviceConfig};
+use bentpipe_scenario::deployment::{Deployment, Opener, Side, interface_fits};
+use bentpipe_system::{IP, NFT, nft};
+use bentpipe_wire::{Datagram, Ends, Header, IpFields, Packet, Payload, VIRTIO_HEADER_LEN};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::marks::{Kind, Marks};
+use crate::packet::Tuple;
+use crate::rules;
+use crate::sight::Sight;
+use crate::slot::Slot;
+use crate::sockets::{self, Listeners, Manner, Ports, RawSender};
+
+const TABLE: &str = "bentpipe-probe";
+const DEVICE: &str = "bp-probe";
+/// Group of nflog (chosen, behind those of the proxies).
+const GROUP: u16 = 0x6280;
+/// Ports of both ends (chosen: the discard service, and one that clients rarely have).
+const CLIENT_PORT: u16 = 62_700;
+const SERVER_PORT: u16 = 9;
+/// How long a packet may be under way within this machine (chosen).
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// What stands in the way of the proxy's packets.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Obstacle {
+    /// Where a packet of the probe was swallowed.
+    pub what: String,
+    /// The command that admits it.
+    pub cure: String,
+}
+
+/// A step of the probe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    /// The answer to the client's SYN.
+    Answer,
+    /// The acknowledgement of that by the client.
+    Acknowledgement,
+    /// The SYN to the server.
+    Syn,
+    /// The answer of the server.
+    ServerAnswer,
+}
+
+impl Step {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Answer => "the answer to a client's SYN",
+            Self::Acknowledgement => "a client's packet for the proxy",
+            Self::Syn => "the SYN that the proxy sends to a server",
+            Self::ServerAnswer => "a server's packet for the proxy",
+        }
+    }
+}
+
+/// Sends a probe through the path of connections of clients, in both IP versions. Where an interface or a route is missing, nothing is probed.
+///
+/// # Errors
+/// [`Error`] if the probe itself cannot be made.
+pub(crate) fn probe(deployment: &Deployment, slot: Slot) -> Result<Vec<Obstacle>, Error> {
+    let mut obstacles = Vec::new();
+    for is_v4 in [true, false] {
+        let (Some(client), Some(server)) = (
+            neighbour(&deployment.interfaces.clients, is_v4),
+            neighbour(&deployment.interfaces.satellite, is_v4),
+        ) else {
+            continue;
+        };
+        let tuple = Tuple {
+            client: SocketAddr::new(client, CLIENT_PORT),
+            server: SocketAddr::new(server, SERVER_PORT),
+        };
+        let Some(step) = pass(deployment, slot, tuple, false)? else { continue };
+        let trace = Trace::start();
+        pass(deployment, slot, tuple, true)?;
+        obstacles.push(obstacle(step, trace.and_then(Trace::verdict), Marks::of(deployment), tuple));
+    }
+    Ok(obstacles)
+}
+
+/// One probe: the step that failed, if one did.
+fn pass(deployment: &Deployment, slot: Slot, tuple: Tuple, traced: bool) -> Result<Option<Step>, Error> {
+    let marks = Marks::of(deployment);
+    let listeners =
+        Listeners::open(None, marks.value(Kind::Ours)).map_err(Error::at("a transparent socket"))?;
+    if tuple.server.is_ipv6() && listeners.ports.v6.is_none() {
+        return Ok(None);
+    }
+    let config = DeviceConfig { name: Some(DEVICE.to_owned()), networks: Vec::new(), mtu: 1500 };
+    let device = Device::new(&config).map_err(|error| Error::Missing(error.to_string()))?;
+    let filter = format!("/proc/sys/net/ipv4/conf/{DEVICE}/rp_filter");
+    std::fs::write(&filter, "0").map_err(Error::at(filter))?;
+    nft(&table(deployment, slot, listeners.ports, (tuple, traced)))?;
+    let _installed = Installed;
+    let sight = Sight::open(GROUP).map_err(Error::at("nflog"))?;
+    let put_back = RawSender::marked(marks.value(Kind::PutBack(slot, Opener::Clients)));
+    let put_back = put_back.map_err(Error::at("a raw socket"))?;
+    Ok(Path { device, sight, put_back, listeners, tuple }.walk())
+}
+
+/// The table of the probe. It is removed when this is dropped.
+struct Installed;
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        let _ = nft(&format!("delete table inet {TABLE}\n"));
+    }
+}
+
+fn table(deployment: &Deployment, slot: Slot, ports: Ports, (tuple, traced): (Tuple, bool)) -> String {
+    let marks = Marks::of(deployment);
+    let family = if tuple.client.is_ipv4() { "ip" } else { "ip6" };
+    let (client, server) = (tuple.client.ip(), tuple.server.ip());
+    let there = format!("{family} saddr {client} {family} daddr {server} tcp dport {SERVER_PORT}");
+    let back = format!("{family} saddr {server} tcp sport {SERVER_PORT}");
+    let trace = match traced {
+        false => String::new(),
+        true => ["prerouting", "output"]
+            .map(|hook| {
+                format!(
+                    "  chain trace-{hook} {{\n    type filter hook {hook} priority -500; policy accept;\n    {there} tcp sport {CLIENT_PORT} meta nftrace set 1\n    {back} meta nftrace set 1\n  }}\n"
+                )
+            })
+            .concat(),
+    };
+    let mut text = format!("table inet {TABLE}\ndelete table inet {TABLE}\ntable inet {TABLE} {{\n{trace}");
+    let _ = write!(
+        text,
+        "  chain arriving {{
+    type filter hook prerouting priority raw - 2; policy accept;
+    iifname \"{DEVICE}\" {there} ct zone set {zone}
+  }}
+  chain late {{
+    type filter hook prerouting priority dstnat + 49; policy accept;
+    iifname \"lo\" {put_back} {there} goto deliver
+    iifname \"{DEVICE}\" {local}
+  }}
+  chain deliver {{
+{listeners}  }}
+  chain last {{
+    type filter hook postrouting priority 10000; policy accept;
+    oifname != \"lo\" meta l4proto tcp {family} saddr {server} {family} daddr {client} tcp sport {SERVER_PORT} log group {GROUP} queue-threshold 1 drop
+    oifname != \"lo\" meta l4proto tcp {family} daddr {server} tcp dport {SERVER_PORT} log group {GROUP} queue-threshold 1 drop
+  }}
+{outgoing}}}
+",
+        zone = rules::ZONE_CLIENTS,
+        put_back = marks.is(Kind::PutBack(slot, Opener::Clients)),
+        local = marks.set(Kind::Local),
+        listeners = rules::listeners(ports, marks),
+        outgoing = rules::outgoing(&deployment.interfaces, marks, slot),
+    );
+    text
+}
+
+/// What a probe needs.
+struct Path {
+    device: Device,
+    sight: Sight,
+    put_back: RawSender,
+    listeners: Listeners,
+    tuple: Tuple,
+}
+
+/// Of a packet that has passed all rules.
+struct Left {
+    ends: Ends,
+    sequence: u32,
+}
+
+impl Path {
+    fn walk(mut self) -> Option<Step> {
+        let Tuple { client, server } = self.tuple;
+        let syn = packet(Ends { local: client, remote: server }, Flags::SYN, [1000, 0]);
+        // If it cannot be sent, nothing answers.
+        let _ = self.put_back.send(&syn, server);
+        let Some(answer) = self.wait_for_packet(server) else { return Some(Step::Answer) };
+        let numbers = [1001, answer.sequence.wrapping_add(1)];
+        self.put_in(&packet(Ends { local: client, remote: server }, Flags::ACK, numbers));
+        let Some(_front) = self.accepted() else { return Some(Step::Acknowledgement) };
+        let back = sockets::dial(self.tuple, &Side::default(), None, Manner::default()).ok()?;
+        let Some(syn) = self.wait_for_syn() else { return Some(Step::Syn) };
+        let numbers = [5000, syn.sequence.wrapping_add(1)];
+        let ends = Ends { local: syn.ends.remote, remote: syn.ends.local };
+        self.put_in(&packet(ends, Flags::SYN | Flags::ACK, numbers));
+        if connected(&back) { None } else { Some(Step::ServerAnswer) }
+    }
+
+    /// Waits for a packet from this end that has passed all rules.
+    fn wait_for_packet(&mut self, from: SocketAddr) -> Option<Left> {
+        self.wait_for(|left| left.ends.local == from)
+    }
+
+    /// Waits for the SYN to the server, whose source may have been translated.
+    fn wait_for_syn(&mut self) -> Option<Left> {
+        let server = self.tuple.server;
+        self.wait_for(|left| left.ends.remote == server)
+    }
+
+    fn wait_for(&mut self, is_it: impl Fn(&Left) -> bool) -> Option<Left> {
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            wait(&self.sight, PollFlags::IN);
+            let mut found = None;
+            let read = self.sight.read(|packet, _| found = left(packet).filter(|left| is_it(left)));
+            if read.is_ok() && found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    fn put_in(&self, packet: &[u8]) {
+        let mut whole = vec![0; VIRTIO_HEADER_LEN];
+        whole.extend_from_slice(packet);
+        // If it cannot be written, nobody hears of it.
+        let _ = self.device.write(&whole);
+    }
+
+    fn accepted(&self) -> Option<sockets::Accepted> {
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            let accepted = self.listeners.sockets.iter().find_map(|listener| sockets::accept(listener).ok());
+            if accepted.is_some() {
+                return accepted;
+            }
+            thread::sleep(PATIENCE / 100);
+        }
+        None
+    }
+}
+
+fn connected(socket: &OwnedFd) -> bool {
+    wait(socket, PollFlags::OUT) && rustix::net::getpeername(socket).is_ok()
+}
+
+/// True if it became ready in time.
+fn wait(file: &impl AsFd, flags: PollFlags) -> bool {
+    let patience = Timespec { tv_sec: 0, tv_nsec: PATIENCE.subsec_nanos().into() };
+    poll(&mut [PollFd::new(file, flags)], Some(&patience)).is_ok_and(|ready| ready > 0)
+}
+
+fn packet(ends: Ends, flags: Flags, [seq, ack]: [u32; 2]) -> Vec<u8> {
+    let tcp = Header { flags, seq, ack, window: 65_535, ..Header::default() };
+    let mut bytes = Vec::with_capacity(80);
+    Packet { ends, ip: IpFields::default(), tcp, payload: Payload::Bytes(&[]) }.write_headers(&mut bytes);
+    bytes
+}
+
+fn left(packet: &[u8]) -> Option<Left> {
+    // Senders leave checksums to the network card, and this one may have left that of IP.
+    let datagram = Datagram::read(packet).ok()?;
+    let tcp = datagram.payload.get(..20)?;
+    let port = |at: usize| u16::from_be_bytes([tcp[at], tcp[at + 1]]);
+    let ends = Ends {
+        local: SocketAddr::new(datagram.source, port(0)),
+        remote: SocketAddr::new(datagram.destination, port(2)),
+    };
+    Some(Left { ends, sequence: u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]) })
+}
+
+/// An address that a route leads to over one of these interfaces, and that is not this machine's.
+fn neighbour(patterns: &[String], is_v4: bool) -> Option<IpAddr> {
+    let family = if is_v4 { "-4" } else { "-6" };
+    let read = |arguments: &[&str]| -> Vec<Value> {
+        let text = IP.run(arguments, "").unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    };
+    let own: Vec<String> = read(&["-j", family, "addr", "show"])
+        .iter()
+        .flat_map(|link| link["addr_info"].as_array().cloned().unwrap_or_default())
+        .filter_map(|address| address["local"].as_str().map(str::to_owned))
+        .collect();
+    let routes = read(&["-j", family, "route", "show", "table", "all"]);
+    let fits = |route: &&Value| {
+        let device = route["dev"].as_str().unwrap_or_default();
+        route["type"].as_str().is_none_or(|kind| kind == "unicast")
+            && patterns.iter().any(|pattern| interface_fits(pattern, device))
+    };
+    let address = |route: &Value| {
+        let elsewhere = if is_v4 { "1.1.1.0" } else { "2606:4700:4700::1100" };
+        let to = route["dst"].as_str().filter(|to| *to != "default").unwrap_or(elsewhere);
+        let (network, length) =
+            to.split_once('/').map_or((to, 128), |(to, length)| (to, length.parse().unwrap_or(128)));
+        let network: IpAddr = network.parse().ok()?;
+        // One of the next addresses, unless the route is to a single host, as on point-to-point links.
+        let single = to != elsewhere && length >= if is_v4 { 32 } else { 128 };
+        let candidates = if single { 0..1 } else { 1..9 };
+        let candidate = |step: u8| match network {
+            IpAddr::V4(address) => IpAddr::V4((address.to_bits() + u32::from(step)).into()),
+            IpAddr::V6(address) => IpAddr::V6((address.to_bits() + u128::from(step)).into()),
+        };
+        candidates.map(candidate).find(|address| {
+            let is_link_local = matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+            let is_multicast = address.is_multicast();
+            !is_link_local && !is_multicast && !own.contains(&address.to_string())
+        })
+    };
+    routes.iter().filter(fits).find_map(address)
+}
+
+/// The trace of the packet filter.
+struct Trace(Child);
+
+impl Trace {
+    fn start() -> Option<Self> {
+        let child = Command::new(NFT.name)
+            .args(["monitor", "trace"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        // It needs a moment to listen.
+        thread::sleep(PATIENCE / 3);
+        child.ok().map(Self)
+    }
+
+    /// Family, table, chain and rule that dropped a packet.
+    fn verdict(mut self) -> Option<(String, String)> {
+        thread::sleep(PATIENCE / 3);
+        let _ = self.0.kill();
+        let output = self.0.wait_with_output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let swallows = |line: &&str| {
+            let dropped = ["verdict drop", "policy drop"].iter().any(|word| line.contains(word));
+            (dropped || line.contains("reject")) && !line.contains(TABLE)
+        };
+        let line = text.lines().rfind(swallows)?;
+        let words: Vec<&str> = line.split_whitespace().skip(3).collect();
+        let (chain, rest) = words.split_at_checked(3)?;
+        let what = match rest.first() {
+            Some(&"policy") => "its policy".to_owned(),
+            _ => format!("its {}", rest.join(" ")),
+        };
+        Some((chain.join(" "), what))
+    }
+}
+
+fn obstacle(step: Step, verdict: Option<(String, String)>, marks: Marks, tuple: Tuple) -> Obstacle {
+    let version = if tuple.client.is_ipv4() { "IPv4" } else { "IPv6" };
+    let words = step.words();
+    let admitted = match step {
+        Step::Syn => "fib saddr type != local".to_owned(),
+        _ => marks.is_any(),
+    };
+    match verdict {
+        Some((chain, what)) => Obstacle {
+            what: format!("{version}: {words} is dropped by the chain {chain} ({what})"),
+            cure: format!("nft insert rule {chain} {admitted} accept"),
+        },
+        None => Obstacle {
+            what: format!(
+                "{version}: {words} is dropped, and the packet filter does not tell by which chain"
+            ),
+            cure: format!(
+                "admit packets with `{admitted}` in the rules of iptables-legacy, and look at net.ipv4.conf.all.rp_filter (2 is enough)"
+            ),
+        },
+    }
+}
+
+/// What a person reads of obstacles.
+pub(crate) fn words(obstacles: &[Obstacle]) -> String {
+    obstacles
+        .iter()
+        .map(|Obstacle { what, cure }| format!("{what}; cure: {cure}"))
+        .collect::<Vec<_>>()
+        .join("\nbentpipe: ")
+}

@@ -1,0 +1,102 @@
+//! Routing tables and rules of policy routing of a proxy.
+//!
+//! The rules look at the bits of the mark that belong to the proxy, so that they match none but its packets. They are the first after that of the table
+//! `local`. Their protocol is `kernel`, because systemd-networkd removes those of all others when it starts.
+
+use bentpipe_scenario::deployment::Deployment;
+use bentpipe_system::{IP, ip};
+
+use crate::engine;
+use crate::error::Error;
+use crate::marks::{Kind, Marks};
+use crate::rules::OPENERS;
+use crate::slot::{SLOTS, Slot};
+
+/// First number of the routing tables (chosen). Each slot has two: in the first one all addresses are local, the second one leads into its TUN device.
+const TABLES: u32 = 6270;
+const TABLES_OF_SLOT: u32 = 2;
+/// First number of the rules (chosen: the smallest ones after that of the table `local`).
+const RULES: u32 = 1;
+const RULES_OF_SLOT: u32 = 4;
+
+/// IP versions as options of `ip`.
+pub(crate) const FAMILIES: [&str; 2] = ["-4", "-6"];
+
+fn tables(slot: Slot) -> [u32; TABLES_OF_SLOT as usize] {
+    std::array::from_fn(|at| TABLES + TABLES_OF_SLOT * u32::from(slot.0) + at as u32)
+}
+
+fn rules(slot: Slot) -> [u32; RULES_OF_SLOT as usize] {
+    std::array::from_fn(|at| RULES + RULES_OF_SLOT * u32::from(slot.0) + at as u32)
+}
+
+/// First number of the rules of the engine.
+pub(crate) const ENGINE_RULES: usize = (RULES + RULES_OF_SLOT * SLOTS as u32) as usize;
+
+/// Installs them; those that are there already are replaced. `with_v6` is false where there is no IPv6.
+pub(crate) fn install(deployment: &Deployment, slot: Slot, with_v6: bool) -> Result<(), Error> {
+    let marks = Marks::of(deployment);
+    let [local, alive] = tables(slot);
+    let [skip, deliver, look, put_back] = rules(slot);
+    let is_local = marks.selector(Kind::Local);
+    for family in FAMILIES.into_iter().filter(|family| with_v6 || *family == "-4") {
+        remove_family(slot, family);
+        let mut lines = vec![
+            format!("route replace local default dev lo table {local} proto kernel"),
+            format!("route replace default dev {} table {alive} proto kernel", slot.device()),
+            format!(
+                "rule add priority {look} {} lookup {alive} protocol kernel",
+                marks.selector(Kind::Alive(slot))
+            ),
+            // The filter of reverse paths looks for the route to the sender as if from this machine. With `src_valid_mark` it does so with the mark, by
+            // which every sender would be local.
+            format!("rule add priority {skip} iif lo {is_local} goto {look} protocol kernel"),
+            format!("rule add priority {deliver} {is_local} lookup {local} protocol kernel"),
+        ];
+        for opener in OPENERS {
+            let is_put_back = marks.selector(Kind::PutBack(slot, opener));
+            lines.push(format!("rule add priority {put_back} {is_put_back} lookup {local} protocol kernel"));
+        }
+        lines.extend(engine::rules::add_routes(engine::range(slot, engine::threads(deployment)), marks));
+        ip(&[family], &lines)?;
+    }
+    Ok(())
+}
+
+/// Removes those of a slot.
+pub(crate) fn remove(slot: Slot) {
+    FAMILIES.into_iter().for_each(|family| remove_family(slot, family));
+}
+
+/// Errors are ignored, because some of them may not exist.
+fn remove_family(slot: Slot, family: &str) {
+    let [skip, deliver, look, put_back] = rules(slot);
+    // Two rules have the last number.
+    let rules = [skip, deliver, look, put_back, put_back]
+        .map(|number| format!("rule del priority {number} protocol kernel"));
+    let tables = tables(slot).map(|table| format!("route flush table {table}"));
+    let mut lines: Vec<String> = rules.into_iter().chain(tables).collect();
+    lines.extend(engine::rules::remove_routes(engine::range(slot, engine::rules::MOST_THREADS)));
+    let _ = ip(&["-force", family], &lines);
+}
+
+/// What is there of them, as `ip` shows it.
+pub(crate) fn state(slot: Slot) -> String {
+    let mut text = String::new();
+    let engine = engine::range(slot, engine::rules::MOST_THREADS);
+    let engine_rules = engine.clone().map(|thread| engine::rules::rule(thread) as u32);
+    let own: Vec<u32> = rules(slot).into_iter().chain(engine_rules).collect();
+    let tables = tables(slot).into_iter().chain(engine.map(|thread| engine::rules::table(thread) as u32));
+    let tables: Vec<String> = tables.map(|table| format!("table {table} ")).collect();
+    for family in FAMILIES {
+        let rules = IP.run(&[family, "rule", "show"], "").unwrap_or_default();
+        let is_own = |line: &&str| {
+            line.split(':').next().is_some_and(|number| own.iter().any(|own| number == own.to_string()))
+        };
+        rules.lines().filter(is_own).for_each(|line| text += &format!("{line}\n"));
+        let routes = IP.run(&[family, "route", "show", "table", "all"], "").unwrap_or_default();
+        let is_own = |line: &&str| tables.iter().any(|table| line.contains(table.as_str()));
+        routes.lines().filter(is_own).for_each(|line| text += &format!("{line}\n"));
+    }
+    text
+}
