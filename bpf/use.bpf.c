@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
-/*
- * Chooses the congestion control of connections of a control group by destination and by the interface through which they leave.
- */
+/* Selects the congestion control for connections of a control group (cgroup), by destination address and outgoing interface. */
 #include "kernel.h"
 
 struct bpf_sock;
 
-/* The kernel's interface for socket operations: places and sizes are fixed. `volatile` keeps each access a load from the context. */
+/*
+ * The kernel's interface for socket operations, with a fixed layout. `volatile` makes each access a separate load from the
+ * context.
+ */
 struct bp_sock_ops {
 	volatile bp_u32 op;
 	volatile bp_u32 reply[4];
@@ -18,7 +19,7 @@ struct bp_sock_ops {
 	bp_u32 remote_port;
 	bp_u32 local_port;
 	bp_u32 is_fullsock;
-	bp_u32 connection[23];	/* state of the connection, of no interest here */
+	bp_u32 connection[23];	/* state of the connection, not used here */
 	bp_u64 bytes[2];
 	struct bpf_sock *sk;
 };
@@ -29,8 +30,9 @@ _Static_assert(__builtin_offsetof(struct bp_sock_ops, sk) == 184, "as in the ker
 #define BP_OP_NEEDS_ECN 6
 
 /*
- * A prefix of this: the interface is matched first, and 0 stands for any. The number of an interface means one only together with that of its
- * network namespace. IPv4 addresses are mapped into IPv6's.
+ * Key of the rules: longest prefix match, beginning with namespace and interface; interface 0 matches any. An interface number is
+ * unique only within a network namespace, so the key also contains the namespace. IPv4 addresses are stored as IPv4-mapped IPv6
+ * addresses.
  */
 struct bp_key {
 	bp_u32 length;
@@ -41,14 +43,14 @@ struct bp_key {
 
 struct bp_choice {
 	char name[16];
-	bp_u32 ecn;		/* the algorithm needs it: ask for it in the handshake */
-	bp_u32 interface;	/* for those who list the rules */
+	bp_u32 ecn;		/* the algorithm needs ECN: request it in the handshake */
+	bp_u32 interface;	/* for listing the rules */
 };
 
 struct {
 	BP_INT(type, 11);	/* longest prefix match */
 	BP_INT(max_entries, 4096);
-	BP_INT(map_flags, 1);	/* no memory for entries that are not there */
+	BP_INT(map_flags, 1);	/* no preallocation */
 	struct bp_key *key;
 	struct bp_choice *value;
 } bp_rules SEC(".maps");
@@ -59,7 +61,10 @@ BP_INLINE struct bp_choice *bp_choose(struct bp_sock_ops *ops, bp_u32 namespace,
 
 	bp_u32 four = ops->remote_ip4, six[4];
 
-	/* All is loaded whatever the family: a pointer into the context must not depend on it. */
+	/*
+	 * All fields are loaded for both address families, because the verifier requires accesses to the context independent of
+	 * branches.
+	 */
 	six[0] = ops->remote_ip6[0];
 	six[1] = ops->remote_ip6[1];
 	six[2] = ops->remote_ip6[2];
