@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * Copies data that leaves an interface, in low priority (DSCP LE, RFC 8622), as often as the law of its connection asks for. It stands at the
- * egress of an interface; congestion controls themselves cannot send. A program with a law that has BP_PROBES includes this after glue.h.
+ * Sends low-priority copies (DSCP LE, RFC 8622) of data that leaves an interface. The congestion control of the connection
+ * decides how many copies. This program runs at the egress of an interface because congestion controls cannot send packets
+ * themselves.
+ *
+ * A program whose law defines BP_PROBES includes this header after glue.h.
  */
 
-/* What a program at an interface is given: the kernel's `struct __sk_buff`, whose places are fixed. */
+/* Argument of a program at an interface: the kernel's `struct __sk_buff`. Its layout is a fixed interface of the kernel. */
 struct bp_skb {
 	bp_u32 len;
 	bp_u32 marks[9];
@@ -17,7 +20,7 @@ _Static_assert(__builtin_offsetof(struct bp_skb, ifindex) == 40, "as in the kern
 _Static_assert(__builtin_offsetof(struct bp_skb, gso_segs) == 164, "as in the kernel's linux/bpf.h");
 _Static_assert(__builtin_offsetof(struct bp_skb, sk) == 168, "as in the kernel's linux/bpf.h");
 
-/* The packet as the kernel itself sees it. */
+/* The packet in the kernel's own representation. */
 struct sk_buff {
 	unsigned short transport_header;
 	unsigned short network_header;
@@ -32,13 +35,13 @@ static long (*bp_ip_checksum)(struct bp_skb *skb, bp_u32 at, bp_u64 from, bp_u64
 static long (*bp_clone)(struct bp_skb *skb, bp_u32 ifindex, bp_u64 flags) = (void *)13;
 static long (*bp_load)(const struct bp_skb *skb, bp_u32 at, void *to, bp_u32 size) = (void *)26;
 
-/* The packet goes on as if nothing had happened. */
+/* Return value: the packet continues unchanged. */
 #define BP_NEXT -1
-/* Lower effort, and the bits of a traffic class that are ECN's. */
+/* The DSCP "lower effort" (RFC 8622) and the two ECN bits of a traffic class. */
 #define BP_LOWER_EFFORT (1 << 2)
 #define BP_ECN_BITS 3
 
-/* The first two bytes of an IP header with another traffic class. */
+/* Replaces the traffic class in the first two bytes of an IP header. */
 BP_INLINE void bp_mark(struct bp_skb *skb, bp_u32 network, const bp_u8 *from, const bp_u8 *to)
 {
 	if (from[0] >> 4 == 4)
@@ -46,7 +49,7 @@ BP_INLINE void bp_mark(struct bp_skb *skb, bp_u32 network, const bp_u8 *from, co
 	bp_store(skb, network, to, 2, 0);
 }
 
-/* Copies leave before the segment does: it must still be there to be copied. */
+/* Sends the copies before the segment itself leaves, since afterwards the program no longer has the packet. */
 BP_INLINE void bp_send_copies(struct bp_skb *skb, bp_u32 network, bp_u32 times)
 {
 	bp_u8 plain[2], low[2], class;
@@ -69,8 +72,9 @@ BP_INLINE void bp_send_copies(struct bp_skb *skb, bp_u32 network, bp_u32 times)
 }
 
 /*
- * Whether the kernel may be told that this arrived twice: it takes reports of what it sent again for signs that nothing was lost. After a
- * timeout nearly all that leaves is sent again.
+ * True if a duplicate of this segment may be reported to the kernel (D-SACK). The kernel reads a report about retransmitted
+ * data as proof of a spurious retransmission. Hence retransmissions are not copied, except after a timeout, when nearly
+ * everything sent is a retransmission.
  */
 BP_INLINE int bp_may_be_reported(const struct tcp_sock *tp, bp_u32 seq)
 {
@@ -80,7 +84,7 @@ BP_INLINE int bp_may_be_reported(const struct tcp_sock *tp, bp_u32 seq)
 SEC("tcx/egress")
 int bp_copy(struct bp_skb *skb)
 {
-	/* A copy belongs to no socket, so that it is not copied again. */
+	/* A copy belongs to no socket, so this program does not copy it again. */
 	void *sk = skb->sk;
 	struct tcp_sock *tp = sk ? bp_tcp_sock(sk) : 0;
 	struct bp_law *law = tp ? bp_storage(&bp_laws, sk, 0, 0) : 0;
@@ -94,7 +98,7 @@ int bp_copy(struct bp_skb *skb)
 		return BP_NEXT;
 	packet = bpf_cast_to_kern_ctx(skb);
 	skipped = packet->data - packet->head;
-	/* To the verifier both are pointers, of which only the difference may be reckoned with. */
+	/* The verifier regards both as pointers. It allows only their difference in arithmetic. */
 	asm volatile("" : "+r"(skipped));
 	network = packet->network_header - skipped;
 	transport = packet->transport_header - skipped;

@@ -1,51 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * Turns a window law into a congestion control of the kernel. A program includes its law, defines BP_NAME and includes this.
+ * Turns a window law (a congestion-control algorithm) into a congestion control of the kernel. A program includes its law,
+ * defines BP_NAME and includes this header.
  *
- * The law owns the window: the kernel's own reduction (PRR), its growth and its pacing are left out for a control with
- * `cong_control`, so they stand here.
+ * The law decides the window. A control with `cong_control` bypasses the kernel's own window reduction (PRR), window growth and
+ * choice of the pacing rate. This header therefore implements them.
  */
 #include "kernel.h"
 
-/* Further flags of the congestion control. */
+/* Additional flags of the congestion control. */
 #ifndef BP_FLAGS
 #define BP_FLAGS 0
 #endif
 
-/* The law's rate is the link's, not a window's per round trip. */
+/* 1 if the law's pacing rate is a link rate, which does not follow from a window and a round trip. */
 #ifndef BP_ALWAYS_PACED
 #define BP_ALWAYS_PACED 0
 #endif
 
-/* Set by the loader: `cong_control` has four arguments from kernel 6.10 on, and two before. */
+/* Number of arguments of `cong_control`: four from kernel 6.10 on, two before. The loader sets it. */
 const volatile bp_u8 bp_cong_control_arguments = 4;
 
 /*
- * The law sets its window in recovery itself: a loss need not shrink it, so there is no reduction to spread, and at losses of 1 % the connection is
- * in recovery nearly all the time.
+ * 1 if the law sets its window in recovery itself. Such a law need not shrink its window at a loss, so PRR has no reduction to
+ * spread. At loss rates of 1 % its connection is in recovery nearly all the time.
  */
 #ifndef BP_OWNS_RECOVERY
 #define BP_OWNS_RECOVERY 0
 #endif
 
 #ifdef BP_PROBES
-/* Reports of duplicates (RFC 2883), and reductions that the kernel takes back because of them. */
+/* Reports of duplicates (RFC 2883), and reductions that the kernel undoes because of these reports. */
 struct bp_reports {
 	bp_u32 seen;		/* dsack_dups at the last ACK */
-	bp_u32 at_loss;		/* and when the last episode began */
-	bp_u32 recover;		/* snd_nxt then */
-	bp_u8 copied;		/* copies were or have been under way since */
-	bp_u8 refused;		/* the kernel left that episode because copies were reported */
+	bp_u32 at_loss;		/* dsack_dups at the start of the last loss episode */
+	bp_u32 recover;		/* snd_nxt at the start of that episode */
+	bp_u8 copied;		/* copies have been in flight since that start */
+	bp_u8 refused;		/* the kernel left that episode because of reports about copies */
 };
 #endif
 
-/* The private state of a connection: 104 bytes. `watch` reads what stands before the law. */
+/* Private state of a connection: 104 bytes. `bentpipe watch` reads the fields before the law. */
 struct bp_private {
 	bp_u32 una;		/* snd_una at the last ACK */
 	bp_u32 prr_delivered;	/* segments delivered in this recovery */
 	bp_u32 marks;		/* delivered_ce at the last ACK */
 	bp_u8 state;		/* icsk_ca_state at the last ACK */
-	bp_u8 begins;		/* ssthresh was asked for: an episode begins with the next state */
+	bp_u8 begins;		/* the kernel asked for ssthresh: an episode begins with the next state */
 #ifdef BP_PROBES
 	struct bp_reports reports;
 #endif
@@ -53,7 +54,7 @@ struct bp_private {
 	struct bp_law law;
 #endif
 };
-/* Puts the description of the state into the object, for `watch`; otherwise null and unused. */
+/* Makes the compiler describe the private state in the object file, for `bentpipe watch`. Otherwise it is null and unused. */
 struct bp_private *const volatile bp_described = 0;
 
 _Static_assert(sizeof(struct bp_private) <= 104, "the kernel keeps 104 bytes for a congestion control");
@@ -62,16 +63,16 @@ _Static_assert(sizeof(struct bp_private) <= 104, "the kernel keeps 104 bytes for
 #define BP_PRIVATE(sk) ((struct bp_private *)BP_TCP(sk)->inet_conn.icsk_ca_priv)
 
 #ifdef BP_STORED
-/* A law with more state than that keeps it in a storage of the socket, which goes with the socket. */
+/* State of a law that does not fit into 104 bytes. The kernel frees this storage together with the socket. */
 struct {
 	BP_INT(type, 24);
-	BP_INT(map_flags, 1);	/* no memory in advance */
+	BP_INT(map_flags, 1);	/* no preallocation */
 	int *key;
 	struct bp_law *value;
 } bp_laws SEC(".maps");
 
 #define BP_CREATE 1
-/* Null where there was no memory for it: the window then only shrinks, by half at each loss. */
+/* Null if the kernel had no memory for the state. The window then only shrinks, by half at each loss. */
 #define BP_LAW_OF(sk, flags) ((struct bp_law *)bp_storage(&bp_laws, sk, 0, flags))
 #else
 #define BP_CREATE 0
@@ -116,7 +117,7 @@ BP_INLINE void bp_look_at_copies(const struct tcp_sock *tp, const struct bp_law 
 	path->ordinary = bp_answers_are_of_data(&law->answers, tp->total_retrans, tp->data_segs_out);
 }
 
-/* An episode of loss begins. False if it is the last one, which the kernel left because copies were reported. */
+/* Begins a loss episode. Returns false if this is the previous episode, which the kernel left because of reports about copies. */
 BP_INLINE bp_u8 bp_reports_begin(const struct tcp_sock *tp, struct bp_reports *reports, const struct bp_law *law)
 {
 	bp_u8 same = reports->refused && bp_after(reports->recover, tp->snd_una);
@@ -131,8 +132,8 @@ BP_INLINE bp_u8 bp_reports_begin(const struct tcp_sock *tp, struct bp_reports *r
 }
 
 /*
- * The kernel takes a reduction back when every retransmission was reported as a duplicate. Reports of copies look the same to it. Where copies
- * explain what was reported, the reduction stands.
+ * Decides whether to refuse an undo of the kernel. The kernel undoes a reduction when every retransmission was reported as a
+ * duplicate. Reports about copies look the same to it. If copies can explain the reports, the reduction is kept.
  */
 BP_INLINE bp_u8 bp_reports_refuse(const struct tcp_sock *tp, struct bp_reports *reports, const struct bp_law *law)
 {
@@ -142,7 +143,10 @@ BP_INLINE bp_u8 bp_reports_refuse(const struct tcp_sock *tp, struct bp_reports *
 	return reports->refused;
 }
 
-/* The copies that an ACK answers. What the kernel took for retransmissions that arrived twice it has counted as delivered. */
+/*
+ * Counts the copies that an ACK reports. Subtracts from `delivered` the segments that the kernel took for retransmissions
+ * received twice.
+ */
 BP_INLINE void bp_reports_take(const struct tcp_sock *tp, struct bp_reports *reports, struct bp_law *law, struct bp_ack *ack, struct bp_path *path)
 {
 	bp_u32 seen = tp->dsack_dups - reports->seen;
@@ -158,13 +162,13 @@ BP_INLINE void bp_reports_take(const struct tcp_sock *tp, struct bp_reports *rep
 #define bp_look_at_copies(tp, law, path) bp_look(tp, path)
 #endif
 
-/* The law's window becomes the kernel's. */
+/* Copies the law's window and threshold to the kernel. */
 BP_INLINE void bp_set_window(struct tcp_sock *tp, const struct bp_law *law)
 {
 	bp_u32 cwnd = bp_whole(bp_cwnd(law));
 
 #ifdef BP_IN_PAIRS
-	/* Who sends two by two may have one segment more under way than the window: the pair that leaves, leaves whole. */
+	/* A sender of pairs may have one segment more in flight than its window, so that the last pair is not split. */
 	if (BP_IN_PAIRS(law) && bp_cwnd(law) > BP_SEGMENTS(bp_in_flight(tp)))
 		cwnd = bp_in_flight(tp) + 2 * bp_whole((bp_cwnd(law) - BP_SEGMENTS(bp_in_flight(tp)) + 2 * BP_ONE - 1) / 2);
 #endif
@@ -173,8 +177,8 @@ BP_INLINE void bp_set_window(struct tcp_sock *tp, const struct bp_law *law)
 }
 
 /*
- * Proportional rate reduction (RFC 6937 with the reduction bound of slow start, as the kernel has it): the window comes down to
- * the law's over a round trip, as data arrives.
+ * Proportional rate reduction (RFC 6937 with the slow-start reduction bound, as in the kernel). It reduces the kernel's window
+ * to the law's window over one round trip, as data is delivered.
  */
 BP_INLINE void bp_reduce(struct tcp_sock *tp, struct bp_private *own, bp_u32 target, const struct bp_ack *ack, bp_u32 losses)
 {
@@ -199,14 +203,15 @@ BP_INLINE void bp_reduce(struct tcp_sock *tp, struct bp_private *own, bp_u32 tar
 	tp->snd_cwnd = BP_MAX(in_flight + send, 1U);
 }
 
-/* The law sends a window per round trip, evenly spaced. */
+/* 1 if the law paces its whole window evenly over a round trip. */
 #ifndef BP_SPACES_WINDOW
 #define BP_SPACES_WINDOW 0
 #endif
 
 /*
- * The window held the sender back: the kernel's own rule, which lets slow start run ahead. A sender that spaces its window never fills it
- * while it grows, and is held back by it all the same, as long as there is data and room for it at the receiver.
+ * True if the window limited the sender, by the kernel's own rule, which lets slow start run ahead. A sender that paces its
+ * whole window never fills the window while it grows. For such a sender the result is true if data is unsent and the receive
+ * window has room for it.
  */
 BP_INLINE bp_u8 bp_is_limited(const struct tcp_sock *tp, const struct bp_path *path)
 {
@@ -218,12 +223,15 @@ BP_INLINE bp_u8 bp_is_limited(const struct tcp_sock *tp, const struct bp_path *p
 }
 
 /*
- * Over a round trip shorter than this a window leaves in less time than timers can divide: spacing it costs CPU time and does nothing.
- * In us.
+ * Round-trip time in us below which segments are not paced. Such an interval is shorter than the resolution of timers, so
+ * pacing would cost CPU time without any effect.
  */
 #define BP_LEAST_PACED_RTT 2000
 
-/* The law reads queues from round trips. In times that short it would read how long the host took to schedule: they count as without a queue. */
+/*
+ * 1 if the law estimates the queue from round-trip times. Round trips below the limit above mainly measure the host's
+ * scheduling delay. For such a law they count as if there were no queue.
+ */
 #ifndef BP_HEEDS_DELAY
 #define BP_HEEDS_DELAY 0
 #endif
@@ -235,7 +243,10 @@ BP_INLINE bp_u32 bp_rtt_of(long sample, const struct bp_path *path)
 	return BP_HEEDS_DELAY && rtt && rtt < BP_LEAST_PACED_RTT ? BP_MIN(rtt, path->min_rtt) : rtt;
 }
 
-/* Where the law sets no rate, the kernel's: twice the window per round trip in slow start, 1.2 times it afterwards. */
+/*
+ * Sets the pacing rate. If the law sets none, the kernel's rule applies: twice the window per smoothed RTT in slow start,
+ * otherwise 1.2 times.
+ */
 BP_INLINE void bp_set_pace(struct sock *sk, const struct bp_law *law, const struct bp_path *path)
 {
 	bp_u64 rate = bp_pace(law, path), most = sk->sk_max_pacing_rate;
@@ -253,7 +264,7 @@ BP_INLINE void bp_set_pace(struct sock *sk, const struct bp_law *law, const stru
 		sk->sk_pacing_rate = BP_MIN(rate, most);
 }
 
-/* A connection may take up an algorithm a second time. The private state is clear by now. */
+/* Clears the law's state, since a connection may select an algorithm a second time. The private state is already clear. */
 BP_INLINE void bp_clear(struct bp_law *law)
 {
 #ifdef BP_STORED
@@ -262,7 +273,7 @@ BP_INLINE void bp_clear(struct bp_law *law)
 
 	for (word = 0; word < sizeof(*law) / sizeof(*words); word++) {
 		words[word] = 0;
-		/* The compiler must not make a call of it, which BPF does not know. */
+		/* Prevents the compiler from replacing the loop by a call of memset, which BPF does not have. */
 		asm volatile("" ::: "memory");
 	}
 #endif
@@ -296,7 +307,8 @@ void bp_init(bp_u64 *context)
 }
 
 /*
- * The kernel asks before it says what happened: the answer stands until `bp_set_state` is told, in the same call of the kernel.
+ * Returns the current threshold to the kernel. The kernel calls this before it reports the event. The law decides in
+ * `bp_set_state`, which follows within the same call of the kernel.
  */
 SEC("struct_ops/bp_get_ssthresh")
 bp_u32 bp_get_ssthresh(bp_u64 *context)
@@ -310,7 +322,7 @@ bp_u32 bp_get_ssthresh(bp_u64 *context)
 	return BP_LAW_OF(sk, 0) ? tp->snd_ssthresh : BP_MAX(tp->snd_cwnd / 2, 2U);
 }
 
-/* False where what the kernel takes for an episode of loss is the one before. */
+/* True if a new loss episode begins, false if the kernel reports the previous one again. */
 BP_INLINE bp_u8 bp_begins(const struct tcp_sock *tp, struct bp_private *own, const struct bp_law *law)
 {
 #ifdef BP_PROBES
@@ -369,7 +381,7 @@ bp_u32 bp_undo(bp_u64 *context)
 	return BP_MAX(bp_whole(bp_cwnd(law)), tp->snd_cwnd);
 }
 
-/* The kernel restarts no idle connection that has `cong_control` (RFC 5681 section 4.1). */
+/* Restarts the window after an idle period (RFC 5681 section 4.1). The kernel does not do this for controls with `cong_control`. */
 SEC("struct_ops/bp_event")
 void bp_event(bp_u64 *context)
 {
@@ -386,7 +398,7 @@ void bp_event(bp_u64 *context)
 	if (!law)
 		return;
 #ifdef BP_ON_START
-	/* The law wants to know when data leaves and nothing was under way. */
+	/* The law asks to be called when data leaves while nothing is in flight. */
 	bp_look(tp, &path);
 	BP_ON_START(law, &path);
 #endif
@@ -405,7 +417,7 @@ BP_INLINE bp_u8 bp_phase_of(bp_u8 state)
 }
 
 #ifdef BP_WANTS_RATE
-/* The kernel's sample, and what the diary says of the time when the segment left. */
+/* Fills in the kernel's delivery-rate sample, and the in-flight data and losses recorded when the segment left. */
 BP_INLINE void bp_sample_rate(struct tcp_sock *tp, struct bp_law *law, const struct rate_sample *rs, struct bp_ack *ack)
 {
 	int place = bp_flights_find(&law->flights, rs->prior_delivered);
@@ -425,7 +437,7 @@ BP_INLINE void bp_sample_rate(struct tcp_sock *tp, struct bp_law *law, const str
 }
 #endif
 
-/* Every ACK. */
+/* Handles an ACK. */
 BP_INLINE void bp_control(struct sock *sk, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = BP_TCP(sk);
@@ -477,7 +489,7 @@ void bp_cong_control(bp_u64 *context)
 }
 
 #ifdef BP_PROBES
-/* Trains of segments can only be copied whole: let them be short. */
+/* Asks for short bursts, since a segmentation-offload burst can only be copied as a whole. */
 SEC("struct_ops/bp_min_tso_segs")
 bp_u32 bp_min_tso_segs(bp_u64 *context)
 {

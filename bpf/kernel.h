@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * What the programs use of the kernel. Each field is found by name in the type information (BTF) of the kernel that loads the
- * object (CO-RE), so places and sizes need not be right here.
+ * Declarations of the kernel's types and functions that the programs use. The loader finds each field by name in the type
+ * information (BTF) of the running kernel (CO-RE). Offsets and sizes therefore need not be right here.
  */
 #ifndef BP_KERNEL_H
 #define BP_KERNEL_H
 
 #include "law/law.h"
 
-/* How libbpf reads a number in the description of a map. */
+/* Encodes a number in the description of a map, as libbpf expects it. */
 #define BP_INT(name, value) int(*name)[value]
 #define SEC(name) __attribute__((section(name), used))
 #define BP_RELOCATED __attribute__((preserve_access_index))
@@ -137,13 +137,13 @@ struct bpf_iter_meta {
 	struct seq_file *seq;
 } BP_RELOCATED;
 
-/* What an iterator over TCP sockets is told. */
+/* Argument of an iterator over TCP sockets. */
 struct bpf_iter__tcp {
 	struct bpf_iter_meta *meta;
 	struct sock_common *sk_common;
 } BP_RELOCATED;
 
-/* Of the kernel's header net/tcp.h. */
+/* From the kernel's header net/tcp.h. */
 struct tcp_congestion_ops {
 	bp_u32 (*ssthresh)(struct sock *sk);
 	void (*set_state)(struct sock *sk, bp_u8 new_state);
@@ -156,7 +156,7 @@ struct tcp_congestion_ops {
 	bp_u32 flags;
 } BP_RELOCATED;
 
-/* Fixed by the kernel's interface to user space or never changed. */
+/* Constants that are fixed by the kernel's interface to user space or have never changed. */
 #define BP_CONG_NON_RESTRICTED 1
 #define BP_CONG_NEEDS_ECN 2
 #define BP_CA_OPEN 0
@@ -170,7 +170,7 @@ struct tcp_congestion_ops {
 #define BP_PACING_NONE 0
 #define BP_PACING_NEEDED 1
 
-/* A bit field, wherever this kernel keeps it, and in however large a word. */
+/* Reads a bit field at the offset and in the word size that the running kernel uses. */
 #define BP_BITS(source, field)                                                                                     \
 	({                                                                                                         \
 		const void *place = (const bp_u8 *)(source) + __builtin_preserve_field_info((source)->field, 0);   \
@@ -193,7 +193,7 @@ struct tcp_congestion_ops {
 		bits >> __builtin_preserve_field_info((source)->field, 5);                                         \
 	})
 
-/* Helpers, by their numbers in the kernel's interface. */
+/* Kernel helpers, by their numbers in the kernel's interface. */
 __attribute__((unused)) static bp_u64 (*bp_jiffies)(void) = (void *)118;
 __attribute__((unused)) static void *(*bp_lookup)(void *map, const void *key) = (void *)1;
 __attribute__((unused)) static long (*bp_setsockopt)(void *context, int level, int name, void *value, int size) = (void *)49;

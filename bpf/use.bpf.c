@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
-/*
- * Chooses the congestion control of connections of a control group by destination and by the interface through which they leave.
- */
+/* Selects the congestion control for connections of a control group (cgroup), by destination address and outgoing interface. */
 #include "kernel.h"
 
 struct bpf_sock;
 
-/* The kernel's interface for socket operations: places and sizes are fixed. `volatile` keeps each access a load from the context. */
+/*
+ * The kernel's interface for socket operations, with a fixed layout. `volatile` makes each access a separate load from the
+ * context.
+ */
 struct bp_sock_ops {
 	volatile bp_u32 op;
 	volatile bp_u32 reply[4];
@@ -18,7 +19,7 @@ struct bp_sock_ops {
 	bp_u32 remote_port;
 	bp_u32 local_port;
 	bp_u32 is_fullsock;
-	bp_u32 connection[23];	/* state of the connection, of no interest here */
+	bp_u32 connection[23];	/* state of the connection, not used here */
 	bp_u64 bytes[2];
 	struct bpf_sock *sk;
 };
@@ -41,13 +42,13 @@ struct bp_key {
 
 struct bp_choice {
 	char name[16];
-	bp_u32 ecn;		/* the algorithm needs it: ask for it in the handshake */
+	bp_u32 ecn;		/* the algorithm needs ECN: request it in the handshake */
 };
 
 struct {
 	BP_INT(type, 11);	/* longest prefix match */
 	BP_INT(max_entries, 4096);
-	BP_INT(map_flags, 1);	/* no memory for entries that are not there */
+	BP_INT(map_flags, 1);	/* no preallocation */
 	struct bp_key *key;
 	struct bp_choice *value;
 } bp_rules SEC(".maps");
@@ -76,7 +77,10 @@ BP_INLINE struct bp_choice *bp_choose(struct bp_sock_ops *ops, bp_u64 namespace,
 		bp_set_interface(&key, namespace, device);
 	bp_u32 four = ops->remote_ip4, six[4];
 
-	/* All is loaded whatever the family: a pointer into the context must not depend on it. */
+	/*
+	 * All fields are loaded for both address families, because the verifier requires accesses to the context independent of
+	 * branches.
+	 */
 	six[0] = ops->remote_ip6[0];
 	six[1] = ops->remote_ip6[1];
 	six[2] = ops->remote_ip6[2];

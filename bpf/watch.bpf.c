@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
-/*
- * A line for each TCP connection of this network namespace, written when somebody reads: connections that nobody watches cost nothing.
- */
+/* Writes one line for each TCP connection of this network namespace, on demand. Connections cost nothing unless somebody reads. */
 #include "kernel.h"
 
 /* The same as `Line` of crates/kernel/src/watch.rs. */
 struct bp_line {
-	bp_u64 now;		/* us, the clock of the connection */
+	bp_u64 now;		/* time of the connection's clock, us */
 	bp_u64 pacing_rate;	/* bytes/s */
 	bp_u64 bytes_acked;
 	bp_u64 state[13];	/* private state of the algorithm */
@@ -15,8 +13,8 @@ struct bp_line {
 	char name[16];
 	bp_u32 cwnd;
 	bp_u32 ssthresh;
-	bp_u32 srtt;		/* us */
-	bp_u32 min_rtt;		/* us */
+	bp_u32 srtt;		/* smoothed RTT, us */
+	bp_u32 min_rtt;		/* minRTT, us */
 	bp_u32 in_flight;
 	bp_u32 retransmitted;
 	bp_u32 mss;
@@ -36,7 +34,7 @@ int bp_watch(struct bpf_iter__tcp *context)
 
 	if (!common)
 		return 0;
-	/* Neither listeners nor what waits for the end of TIME-WAIT. */
+	/* Skips listening sockets and sockets in TIME-WAIT. */
 	tp = bp_tcp_sock(common);
 	if (!tp || common->skc_state == 10)
 		return 0;

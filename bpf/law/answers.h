@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * Copies of data that left in low priority, and the reports of duplicates (RFC 2883) that answer them. The kernel counts reports and does
- * not say of which segments, so a report answers a copy as long as one is under way.
+ * Low-priority copies of data, and the reports of duplicates (RFC 2883) that answer them. The kernel counts these reports but
+ * does not say which segments they concern. A report is therefore assigned to a copy if any copy is in flight.
  */
 #ifndef BP_ANSWERS_H
 #define BP_ANSWERS_H
 
 struct bp_answers {
-	bp_u64 last_at;		/* when the newest copy left, us */
-	bp_u32 sent;		/* copies that left */
+	bp_u64 last_at;		/* departure time of the newest copy, us */
+	bp_u32 sent;		/* copies sent */
 	bp_u32 answered;
-	bp_u32 open;		/* copies that are neither answered nor given up */
-	bp_u32 srtt_at_loss;	/* smoothed round trip of data when some of it was lost last, us; 0 before */
-	bp_u32 through_full_queue;	/* answers that came through a queue as long as that */
+	bp_u32 open;		/* copies neither reported nor given up */
+	bp_u32 srtt_at_loss;	/* smoothed RTT at the last loss of data, us; 0 before */
+	bp_u32 through_full_queue;	/* reports that arrived while the queue was about that long */
 };
 
-/* Waiting that counts as a queue: beyond this part of the least round trip. */
+/* Least queueing delay that counts as a queue: this fraction (1/16) of the minRTT. */
 #define BP_LEAST_QUEUE 16
-/* Answers through full queues, and losses of data, before it is more than chance that copies are treated as data. */
+/* Reports through full queues, and losses of data, that are needed to conclude that copies are treated like data. */
 #define BP_ENOUGH_ANSWERS 32
 #define BP_ENOUGH_LOSSES 3
 
@@ -29,8 +29,8 @@ BP_INLINE void bp_answers_sent(struct bp_answers *answers, bp_u32 copies, bp_u64
 }
 
 /*
- * How many copies so many reports answer. Copies older than the longest wait for an answer were lost or have filled a hole. The round
- * trip of a copy is not known; that of the data that arrives at the same time stands for it.
+ * Returns how many copies are answered by a number of reports. Copies older than the longest wait for a report were lost or
+ * have filled a hole. The round trip of a copy is unknown. The smoothed RTT of data arriving at the same time is used instead.
  */
 BP_INLINE bp_u32 bp_answers_take(struct bp_answers *answers, bp_u32 reports, const struct bp_path *path)
 {
@@ -48,8 +48,8 @@ BP_INLINE bp_u32 bp_answers_take(struct bp_answers *answers, bp_u32 reports, con
 }
 
 /*
- * Copies get through queues that lose data, and are lost no more often than data: nothing at the bottleneck knows low priority
- * (docs/peach-without-a-receiver.md, rule 8).
+ * True if the bottleneck evidently ignores low priority: copies pass queues that lose data, and are lost no more often than
+ * data (docs/peach-without-a-receiver.md, rule 8).
  */
 BP_INLINE int bp_answers_are_of_data(const struct bp_answers *answers, bp_u32 retransmitted, bp_u32 data)
 {

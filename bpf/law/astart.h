@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * Astart (adaptive start): while a connection starts, its threshold follows the rate that the path is seen to carry.
+ * Astart (adaptive start): until the first loss, the slow-start threshold follows the measured rate of the path.
  *
- * R. Wang, G. Pau, K. Yamada, M. Y. Sanadidi, M. Gerla, "TCP Startup Performance in Large Bandwidth Delay Networks", IEEE INFOCOM
- * 2004. After the first loss it is Westwood+ with the filter of that paper (nine tenths and one tenth).
+ * R. Wang, G. Pau, K. Yamada, M. Y. Sanadidi, M. Gerla, "TCP Startup Performance in Large Bandwidth Delay Networks", IEEE
+ * INFOCOM 2004. After the first loss the algorithm is Westwood+ with the filter of that paper (weights nine tenths and one
+ * tenth).
  */
 #include "law.h"
 #include "bandwidth.h"
 
-/* Points of the curve of what was delivered; 32 of them make a round trip. */
+/* Points of the record of delivered bytes over time. A round trip contains 32 of them. */
 #define ASTART_POINTS 64
 #define ASTART_PER_ROUND 32
-/* Shortest interval of a sample of Westwood+ once started, us. */
+/* Shortest interval of a bandwidth sample of Westwood+ after the start, us. */
 #define ASTART_LEAST_ROUND 50000
-/* First threshold. */
+/* Initial slow-start threshold. */
 #define ASTART_THRESHOLD BP_SEGMENTS(4)
 
 struct astart_point {
-	bp_u64 at;		/* us */
-	bp_u64 bytes;		/* delivered until then */
+	bp_u64 at;		/* time, us */
+	bp_u64 bytes;		/* bytes delivered until then */
 };
 
 struct bp_law {
 	struct bp_windows now;
 	struct bp_windows before;
-	bp_u64 since;		/* start of the sample of Westwood+, us */
+	bp_u64 since;		/* start of the current Westwood+ sample, us */
 	bp_fine_rate rate;
-	bp_u32 bytes;		/* in the sample */
-	bp_u32 min_rtt;		/* us */
+	bp_u32 bytes;		/* bytes delivered during the sample */
+	bp_u32 min_rtt;		/* minRTT, us */
 	bp_u32 newest;		/* index of the newest point */
-	bp_u32 srtt;		/* at the newest point, us */
+	bp_u32 srtt;		/* smoothed RTT at the newest point, us */
 	bp_u8 stale;		/* the next round-trip sample replaces `min_rtt` */
 	bp_u8 began;
 	bp_u8 resting;
-	bp_u8 started;		/* a loss has ended the adaptive start */
+	bp_u8 started;		/* a loss has ended the start */
 	bp_u8 started_before;
 	struct astart_point points[ASTART_POINTS];
 };
@@ -43,7 +44,7 @@ BP_INLINE const struct astart_point *astart_point(const struct bp_law *law, bp_u
 	return &law->points[(law->newest - age) % ASTART_POINTS];
 }
 
-/* The newest point moves on until it is far enough from the one before, and stays where silence follows it. */
+/* Moves the newest point forward until it is far enough from the previous point. A pause after it fixes it in place. */
 BP_INLINE void astart_add(struct bp_law *law, bp_u64 now, bp_u32 bytes, bp_u32 srtt)
 {
 	bp_u64 at = astart_point(law, 0)->at, total = astart_point(law, 0)->bytes;
@@ -56,8 +57,8 @@ BP_INLINE void astart_add(struct bp_law *law, bp_u64 now, bp_u32 bytes, bp_u32 s
 }
 
 /*
- * Bytes delivered until so many quarters of a microsecond, as far back as the points go; steps up at the second of two points that are
- * not near each other.
+ * Returns the bytes delivered until a time in quarters of a microsecond, limited to the recorded points. It interpolates
+ * between near points; between distant points the value stays constant and jumps at the later one.
  */
 BP_INLINE bp_u64 astart_until(const struct bp_law *law, bp_u64 quarters)
 {
@@ -81,7 +82,7 @@ BP_INLINE bp_u64 astart_until(const struct bp_law *law, bp_u64 quarters)
 	return younger;
 }
 
-/* The window to which the sender is eligible by the rate of the last quarter of a round trip. */
+/* Returns the window that corresponds to the delivery rate of the last quarter of a round trip. */
 BP_INLINE bp_window astart_eligible(const struct bp_law *law, const struct bp_path *path)
 {
 	bp_u64 bytes;
@@ -97,7 +98,10 @@ BP_INLINE bp_window astart_pipe(const struct bp_law *law, const struct bp_path *
 	return bp_pipe(law->rate, law->min_rtt, path->mss);
 }
 
-/* Westwood+'s estimate, with a sample after so many quarters of a microsecond; the first sample is the first estimate. */
+/*
+ * Updates Westwood+'s estimate, with one sample per interval of `quarters` quarters of a microsecond. The first sample is the
+ * first estimate.
+ */
 BP_INLINE void astart_sample(struct bp_law *law, bp_u64 now, bp_u32 bytes, bp_u64 quarters)
 {
 	bp_u64 age = now - law->since;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
-/* What the stream of ACKs says of the bandwidth: the filters of the schemes that estimate. */
+/* Bandwidth estimation from the stream of ACKs: the filters of the algorithms that estimate a bandwidth. */
 #ifndef BP_BANDWIDTH_H
 #define BP_BANDWIDTH_H
 
-/* bytes over us microseconds; us is not 0. */
+/* Rate of a number of bytes over `us` microseconds; `us` is not 0. */
 BP_INLINE bp_fine_rate bp_fine(bp_u64 bytes, bp_u64 us)
 {
 	bp_fine_rate rate = ((BP_MIN(bytes, 1ULL << 34) * 1000000) << 8) / us;
@@ -11,14 +11,14 @@ BP_INLINE bp_fine_rate bp_fine(bp_u64 bytes, bp_u64 us)
 	return BP_MIN(rate, BP_FASTEST);
 }
 
-/* One sample per ACK; the bytes of ACKs that arrive too close together are merged into one. */
+/* Intervals between ACKs, with one sample per ACK. ACKs that arrive too close together are merged into one sample. */
 struct bp_gaps {
 	bp_u64 since;		/* end of the last sample, us */
-	bp_u32 pending;		/* bytes that no sample has counted yet */
-	bp_u8 resting;		/* the sender rested: the next ACK begins an interval and ends none */
+	bp_u32 pending;		/* bytes not yet in any sample */
+	bp_u8 resting;		/* the sender was idle: the next ACK begins an interval and ends none */
 };
 
-/* The length in us of the interval that an ACK of so many bytes ends, or 0. The caller clears `pending` when it has used it. */
+/* Returns the length in us of the interval that an ACK ends, or 0. The caller clears `pending` after using it. */
 BP_INLINE bp_u64 bp_gap(struct bp_gaps *gaps, bp_u64 now, bp_u32 bytes, bp_u32 least)
 {
 	bp_u64 gap;
@@ -37,7 +37,7 @@ BP_INLINE bp_u64 bp_gap(struct bp_gaps *gaps, bp_u64 now, bp_u32 bytes, bp_u32 l
 	return gap;
 }
 
-/* Available bandwidth estimation (ABE) of TCP-J and TCP-STAR: a sample per ACK, smoothed with nine tenths. */
+/* Available bandwidth estimation (ABE) of TCP-J and TCP-STAR: a sample per ACK, smoothed with weight nine tenths for the past. */
 struct bp_abe {
 	struct bp_gaps gaps;
 	bp_fine_rate sample;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * BBR version 3: a model of the path's bandwidth and round trip, with bounds that losses teach it.
+ * BBR version 3: a model of the path's bandwidth and minRTT, with bounds learned from losses.
  *
- * N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control", draft-ietf-ccwg-bbr-05, 2026; names of the draft in brackets.
+ * N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control", draft-ietf-ccwg-bbr-05, 2026. Brackets contain names of the
+ * draft.
  */
 #include "law.h"
 #include "windowed.h"
@@ -32,40 +33,40 @@ typedef bp_u64 bbr3_rate;
 
 enum bbr3_state {
 	BBR3_STARTUP, BBR3_DRAIN, BBR3_DOWN, BBR3_CRUISE, BBR3_REFILL, BBR3_UP,
-	BBR3_EMPTY_FOR_RTT,	/* until no more than the small window is in flight */
+	BBR3_EMPTY_FOR_RTT,	/* waits until at most the small window is in flight */
 	BBR3_PROBES_RTT,
 };
-/* How the ACKs that arrive relate to the probe for bandwidth. */
+/* Relation of the arriving ACKs to the probe for bandwidth. */
 enum bbr3_ack_phase { BBR3_INIT, BBR3_REFILLING, BBR3_PROBE_STARTING, BBR3_PROBE_FEEDBACK, BBR3_PROBE_STOPPING };
 
 struct bp_law {
-	struct bp_flights flights;	/* what was under way when segments left: the program keeps it */
+	struct bp_flights flights;	/* data in flight when segments left, recorded by the program */
 	bp_window cwnd;
 	bp_window prior_cwnd;
 	bp_window initial;
-	bp_window most_quantum;		/* 64 KiB, at least two segments */
+	bp_window most_quantum;		/* 64 KiB, but at least two segments */
 	bp_window longterm;		/* [inflight_longterm]; BBR3_NONE for none */
 	bp_window inflight;		/* [inflight_shortterm] */
 	bbr3_rate bound;		/* [bw_shortterm] */
-	bbr3_rate bw_before;		/* the largest of the cycle before, and of this one */
+	bbr3_rate bw_before;		/* largest rates of the previous cycle and of this one */
 	bbr3_rate bw_now;
 	bbr3_rate bandwidth;
 	bbr3_rate pacing;
-	bbr3_rate latest_bw;		/* of the last round trip */
-	bbr3_rate plateau;		/* the rate to beat */
+	bbr3_rate latest_bw;		/* rate of the last round trip */
+	bbr3_rate plateau;		/* highest rate so far; a rate above it by a quarter counts as growth */
 	bp_window undo_longterm;
 	bp_window undo_inflight;
 	bbr3_rate undo_bound;
 	bp_window slope_acks;
 	bp_window slope_per_segment;
-	bp_u64 min_at;			/* us, as all times here */
+	bp_u64 min_at;			/* us, like all times here */
 	bp_u64 recent_at;
 	bp_u64 probe_rtt_until;
 	bp_u64 cycle_since;
 	bp_u64 cycle_wait;
 	bp_u64 aggregate_since;
-	struct bp_windowed extra;	/* complements of what was acknowledged beyond the bandwidth, 10 fractional bits */
-	/* The ACK at hand. */
+	struct bp_windowed extra;	/* complements of the bytes acknowledged beyond the bandwidth, 10 fractional bits */
+	/* The ACK being processed. */
 	bp_u64 now;
 	bbr3_rate rate;
 	bp_u32 volume;
@@ -73,19 +74,19 @@ struct bp_law {
 	bp_u32 lost;
 	bp_u32 tx_in_flight;
 	bp_u32 in_flight;
-	bp_u32 delivered;		/* of the connection, modulo 2^32 */
+	bp_u32 delivered;		/* segments delivered on the connection, modulo 2^32 */
 	bp_u32 new_losses;
 	bp_u32 rtt;
 	bp_u32 mss;
-	/* The model. */
+	/* The model of the path. */
 	bp_u32 min_rtt;
 	bp_u32 recent_rtt;
-	bp_u32 latest_volume;		/* segments of the last round trip */
+	bp_u32 latest_volume;		/* segments delivered in the last round trip */
 	bp_u32 loss_events;
 	bp_u32 latest_mark;
 	bp_u32 mark;
 	bp_u32 rounds;
-	bp_u32 drain_since;		/* round */
+	bp_u32 drain_since;		/* round in which Drain began */
 	bp_u32 cycle_rounds;
 	bp_u32 cycles;
 	bp_u32 slope_rounds;
@@ -125,20 +126,20 @@ BP_INLINE int bbr3_in_probe_bw(const struct bp_law *law)
 	return law->state >= BBR3_DOWN && law->state <= BBR3_UP;
 }
 
-/* a >= b, as segments delivered, modulo 2^32. */
+/* a >= b for counts of delivered segments, modulo 2^32. */
 BP_INLINE int bbr3_reached(bp_u32 a, bp_u32 b)
 {
 	return !bp_after(b, a);
 }
 
-/* What a rate fills in a time, times a gain. */
+/* Data delivered at a rate during a time, multiplied by a gain. */
 BP_INLINE bp_window bbr3_fills(const struct bp_law *law, bbr3_rate rate, bp_u32 us, bp_u32 gain)
 {
 	bp_window volume;
 	bp_u64 bits;
 
 	us = BP_MIN(us, 1U << 26);
-	/* With 8 fractional bits; quotient and remainder apart, so that no product leaves 64 bits. */
+	/* Computed with 8 fractional bits. Quotient and remainder are multiplied separately, so that no product exceeds 64 bits. */
 	bits = (rate / 1000000 * us << 8) + (rate % 1000000 * us << 8) / 1000000;
 	bits = BP_MIN(bits, (1ULL << 48) - 1);
 	volume = (bits << 16) / (8 * BP_MAX(law->mss, 1U));
@@ -156,7 +157,7 @@ BP_INLINE bp_window bbr3_bdp(const struct bp_law *law, bp_u32 gain)
 	return bbr3_bdp_at(law, law->bandwidth, gain);
 }
 
-/* [BBRQuantizationBudget]: three send quanta of a millisecond at least, of two segments or 64 KiB. */
+/* [BBRQuantizationBudget]: at least three send quanta. A quantum is a millisecond of data, between two segments and 64 KiB. */
 BP_INLINE bp_window bbr3_quantized(const struct bp_law *law, bp_window volume)
 {
 	bp_window quantum = ((law->pacing << (BP_SHIFT - 4)) / (8000ULL * BP_MAX(law->mss, 1U))) << 4;
@@ -210,7 +211,7 @@ BP_INLINE void bbr3_restore_cwnd(struct bp_law *law)
 	law->cwnd = BP_MAX(law->cwnd, law->prior_cwnd);
 }
 
-/* [BBRSetPacingRateWithGain]: a hundredth below the bandwidth; until the pipe is full, the rate only grows. */
+/* [BBRSetPacingRateWithGain]: one percent below the bandwidth. Until the pipe is full, the rate only grows. */
 BP_INLINE void bbr3_set_pacing(struct bp_law *law, bp_u32 gain)
 {
 	bbr3_rate rate = (law->bandwidth * gain >> 16) * 99 / 100;
@@ -272,7 +273,7 @@ BP_INLINE void bbr3_start_up(struct bp_law *law, bbr3_rate rate)
 	bbr3_raise_slope(law);
 }
 
-/* More than a fiftieth was lost. */
+/* True if more than two percent of the data was lost. */
 BP_INLINE int bbr3_is_too_high(const struct bp_law *law)
 {
 	return 50ULL * law->lost > law->tx_in_flight;
@@ -304,7 +305,7 @@ BP_APART bbr3_handle_lost(struct bp_law *law)
 		return 0;
 	law->probe_samples = 0;
 	if (!law->app_limited) {
-		/* [BBRInflightAtLoss]: at which volume the losses crossed the threshold. */
+		/* [BBRInflightAtLoss]: the in-flight volume at which the losses exceeded the threshold. */
 		before = BP_MAX(law->tx_in_flight, 1U) - 1;
 		lost_before = law->lost - 1;
 		if (before > lost_before)
@@ -380,7 +381,7 @@ BP_INLINE void bbr3_check_full_pipe(struct bp_law *law)
 {
 	if (law->plateau_rounds >= BBR3_PLATEAU_ROUNDS || !law->round_start || law->app_limited)
 		return;
-	/* A quarter more is growth. */
+	/* An increase by a quarter counts as growth. */
 	if (4 * law->rate >= 5 * law->plateau)
 		bbr3_plateau_above(law, law->rate);
 	else
@@ -432,7 +433,7 @@ BP_APART bbr3_adapt_longterm(struct bp_law *law)
 	} else if (law->ack_phase == BBR3_PROBE_STOPPING && law->round_start) {
 		law->probe_samples = 0;
 		law->ack_phase = BBR3_INIT;
-		/* A cycle without samples forgets nothing. */
+		/* A cycle without rate samples does not discard the older maximum. */
 		if (bbr3_in_probe_bw(law) && !law->app_limited && law->bw_now) {
 			law->bw_before = law->bw_now;
 			law->bw_now = 0;
@@ -446,7 +447,7 @@ BP_APART bbr3_adapt_longterm(struct bp_law *law)
 	return 0;
 }
 
-/* Two to three seconds, or as often as Reno's sawtooth of this window. */
+/* True after two to three seconds, or after one period of Reno's sawtooth at this window. */
 BP_INLINE int bbr3_is_time_to_probe(const struct bp_law *law)
 {
 	bp_window reno = bbr3_target(law);
@@ -476,7 +477,7 @@ BP_APART bbr3_update_cycle(struct bp_law *law)
 		law->probe_samples = 1;
 		bbr3_start_up(law, law->rate);
 	} else if (law->state == BBR3_UP) {
-		/* Where the long-term bound, not the path, limits the rate, no plateau is one. */
+		/* A rate that is limited by the long-term bound, not by the path, is no sign of a full pipe. */
 		if (law->window_limited && law->cwnd >= law->longterm)
 			bbr3_plateau_above(law, law->rate);
 		else if (law->plateau_rounds >= BBR3_PLATEAU_ROUNDS)
@@ -694,7 +695,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	law->window_limited = ack->window_limited;
 	law->ack_in_recovery = ack->phase == BP_RECOVERY;
 	bbr3_sample(law, ack);
-	/* A loss that a tail loss probe repaired opens no episode: the next ACK finds none. */
+	/* A loss repaired by a tail loss probe begins no loss episode, so the next ACK finds none. */
 	if (law->in_recovery && (ack->ends_episode || ack->phase == BP_OPEN)) {
 		law->in_recovery = 0;
 		bbr3_restore_cwnd(law);
@@ -703,7 +704,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	bbr3_update_control(law);
 }
 
-/* The window follows the model, not the loss. */
+/* The window follows the model and does not react to the loss directly. */
 BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
 {
 	if (loss->cause != BP_LOST)
@@ -744,7 +745,7 @@ BP_INLINE void bp_on_undo(struct bp_law *law)
 		bbr3_start_up(law, 0);
 }
 
-/* [BBRHandleRestartFromIdle]: the window stands, and the rate is that of the model. */
+/* [BBRHandleRestartFromIdle]: the window is unchanged, and the pacing rate is the model's bandwidth. */
 BP_INLINE void bp_on_idle(struct bp_law *law, bp_window restart, const struct bp_path *path)
 {
 	law->now = path->now;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * What Reno and its descendants share: slow start, threshold, one reduction per episode, undo (RFC 5681).
+ * Common parts of Reno and algorithms derived from it: slow start, threshold, one reduction per loss episode, undo (RFC 5681).
  *
- * A law includes this header last and defines before it a `struct bp_law` that begins with the members of BP_CLASSIC, and a macro
- * for each function that it replaces. The defaults are Reno's.
+ * A law includes this header last. Before that it defines a `struct bp_law` that begins with the members of BP_CLASSIC. It also
+ * defines a macro for each function that it replaces. The defaults are Reno's.
  */
 #ifndef BP_CLASSIC_H
 #define BP_CLASSIC_H
 
-/* RFC 5681 equation 4: a threshold is never below two segments. */
+/* Least slow-start threshold, two segments (RFC 5681 equation 4). */
 #define BP_SMALLEST BP_SEGMENTS(2)
 
 #ifndef BP_ESTABLISHED
 #define BP_ESTABLISHED(law, path) ((void)0)
 #endif
-/* Sees every ACK first, duplicates included: estimators live here. */
+/* Called first for every ACK, including duplicates. Estimators are updated here. */
 #ifndef BP_OBSERVE
 #define BP_OBSERVE(law, ack, path) ((void)0)
 #endif
@@ -24,7 +24,7 @@
 #ifndef BP_AVOID
 #define BP_AVOID(law, ack, acked, path) ((law)->now.cwnd += bp_divide(BP_SEGMENTS(acked), (law)->now.cwnd))
 #endif
-/* New threshold after a loss or a mark, and after a timeout. */
+/* New threshold after a loss or an ECN mark, and after a timeout. */
 #ifndef BP_REDUCE
 #define BP_REDUCE(law, loss, path) (BP_MIN(BP_SEGMENTS((loss)->outstanding), (law)->now.cwnd) / 2)
 #endif
@@ -34,7 +34,7 @@
 #ifndef BP_AFTER_TIMEOUT
 #define BP_AFTER_TIMEOUT(law) BP_ONE
 #endif
-/* What a loss leaves of both windows. */
+/* Reduction of window and threshold at a loss. */
 #ifndef BP_LOSE
 #define BP_LOSE(law, loss, path) bp_lose(law, loss, path)
 #endif
@@ -47,7 +47,7 @@
 #ifndef BP_KEEPS_WHEN_IDLE
 #define BP_KEEPS_WHEN_IDLE 0
 #endif
-/* The rate at which to space segments; 0 for none of its own. */
+/* Pacing rate, in bytes per second; 0 if the law sets none. */
 #ifndef BP_PACE
 #define BP_PACE(law, path) 0
 #endif
@@ -70,7 +70,7 @@ BP_INLINE void bp_lose(struct bp_law *law, const struct bp_loss *loss, const str
 	law->now.cwnd = BP_MIN(law->now.cwnd, law->now.ssthresh);
 }
 
-/* The connection is established, or takes this law up; the state is zero. */
+/* Called when the connection is established or selects this law. The state is zero. */
 BP_INLINE void bp_established(struct bp_law *law, bp_window initial, const struct bp_path *path)
 {
 	law->now.cwnd = initial;
@@ -81,14 +81,17 @@ BP_INLINE void bp_established(struct bp_law *law, bp_window initial, const struc
 
 BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const struct bp_path *path)
 {
-	/* What SACK had reported before has been counted. */
+	/* Segments already reported by SACK have been counted before. */
 	bp_u32 acked = BP_MIN(ack->delivered, 1U << 14);
 
 	BP_OBSERVE(law, ack, path);
-	/* In fast recovery the window stands still. */
+	/* During fast recovery the window does not change. */
 	if (!ack->acked || ack->phase == BP_RECOVERY || !ack->window_limited)
 		return;
-	/* The ACK that fills a hole after a timeout covers what left the network long ago: it counts once (RFC 3465 section 2.3). */
+	/*
+	 * The ACK that fills a hole after a timeout covers segments delivered long before. It counts as one segment (RFC 3465
+	 * section 2.3).
+	 */
 	if (ack->phase == BP_LOSS)
 		acked = 1;
 	if (bp_in_slow_start(law))
@@ -98,7 +101,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	law->now.cwnd = BP_MIN(law->now.cwnd, BP_LARGEST);
 }
 
-/* Once per episode of loss or marks. */
+/* Called once per episode of losses or ECN marks. */
 BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
 {
 	law->before = law->now;
@@ -106,7 +109,10 @@ BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const 
 	bp_hold(law);
 }
 
-/* At each expiry of the timer. Those in a row are one event: the threshold of the first stands (RFC 5681 section 3.1). */
+/*
+ * Called at each expiry of the retransmission timer. Consecutive expiries are one event: the threshold of the first is kept
+ * (RFC 5681 section 3.1).
+ */
 BP_INLINE void bp_on_timeout(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
 {
 	if (loss->consecutive == 1) {
@@ -118,7 +124,7 @@ BP_INLINE void bp_on_timeout(struct bp_law *law, const struct bp_loss *loss, con
 	bp_hold(law);
 }
 
-/* The last reduction was a mistake. */
+/* Undoes the last reduction, which was spurious. */
 BP_INLINE void bp_on_undo(struct bp_law *law)
 {
 	if (!law->before.cwnd)
@@ -131,7 +137,10 @@ BP_INLINE void bp_on_undo(struct bp_law *law)
 	law->before.cwnd = 0;
 }
 
-/* The sender was idle for a retransmission timeout and is about to send; restart is the window of RFC 5681 section 4.1. */
+/*
+ * Called before the sender transmits after an idle period of at least one retransmission timeout. `restart` is the restart
+ * window of RFC 5681 section 4.1.
+ */
 BP_INLINE void bp_on_idle(struct bp_law *law, bp_window restart, const struct bp_path *path)
 {
 	BP_IDLE(law, path);

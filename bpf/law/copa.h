@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * Copa: steers the window to a rate that is the inverse of the queueing delay, and competes where it must.
+ * Copa: a target rate inversely proportional to the queueing delay, with a more aggressive mode against loss-based competitors.
  *
  * V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", USENIX NSDI 2018.
  */
@@ -9,17 +9,17 @@
 
 /* 1 / delta of the default mode, with 16 fractional bits. */
 #define COPA_INVERSE (2U << 16)
-/* Rounds without a nearly empty queue after which somebody else must be filling it. */
+/* Rounds without a nearly empty queue after which another sender is assumed to fill it. */
 #define COPA_PATIENCE 5
-/* The least round-trip time is that of so many us. */
+/* Time over which the minRTT is measured, us. */
 #define COPA_MEMORY 10000000ULL
-/* Rounds in one direction before the velocity doubles. */
+/* Rounds of change in the same direction after which the velocity doubles. */
 #define COPA_STEADY 3
 #define COPA_SMALLEST BP_SEGMENTS(2)
 
-/* What a loss or a timeout changes, as it was before the last one. */
+/* Values that a loss or a timeout changes, as they were before the last one. */
 struct copa_before {
-	bp_window cwnd;			/* 0: nothing to take back */
+	bp_window cwnd;			/* 0: nothing to undo */
 	bp_window window_before;
 	bp_u64 velocity;
 	bp_u32 inverse;
@@ -30,19 +30,19 @@ struct copa_before {
 
 struct bp_law {
 	bp_window cwnd;
-	bp_window window_before;	/* at the end of the last round */
-	bp_u64 nearly_empty;		/* when the queue was last, us */
+	bp_window window_before;	/* window at the end of the last round */
+	bp_u64 nearly_empty;		/* last time when the queue was nearly empty, us */
 	struct bp_windowed least;
-	struct bp_windowed standing;	/* least of the last half round trip */
-	struct bp_windowed most;	/* complements of the greatest of four round trips */
+	struct bp_windowed standing;	/* least RTT of the last half round trip (the standing RTT) */
+	struct bp_windowed most;	/* complements of the greatest RTT of four round trips */
 	bp_u64 velocity;		/* 16 fractional bits */
 	bp_u32 inverse;			/* 1 / delta, 16 fractional bits */
 	bp_u32 mark;			/* a round ends when this is acknowledged */
-	bp_u32 rounds;			/* in one direction */
-	bp_u8 falls;			/* that direction */
+	bp_u32 rounds;			/* rounds in the same direction */
+	bp_u8 falls;			/* direction of the window's change: 1 if it falls */
 	bp_u8 competes;
 	bp_u8 steady;			/* slow start is over */
-	bp_u8 lost;			/* in this round */
+	bp_u8 lost;			/* a loss occurred in this round */
 	struct copa_before before;
 };
 
@@ -55,7 +55,7 @@ BP_INLINE void copa_sample(struct bp_law *law, bp_u32 rtt, const struct bp_path 
 	bp_windowed_update(&law->most, path->now, ~rtt, 4ULL * path->srtt);
 	least = law->least.best[0].value;
 	most = BP_MAX(~law->most.best[0].value, least);
-	/* Within a tenth of the range. */
+	/* The queue is nearly empty: the RTT is within a tenth of its range above the least RTT. */
 	if (rtt <= least || 10ULL * (rtt - least) <= most - least)
 		law->nearly_empty = path->now;
 }
@@ -72,7 +72,7 @@ BP_INLINE void bp_established(struct bp_law *law, bp_window initial, const struc
 		copa_sample(law, path->srtt, path);
 }
 
-/* The velocity doubles every round once the window has moved one way for some rounds. */
+/* Doubles the velocity every round once the window has moved in one direction for some rounds. */
 BP_INLINE void copa_accelerate(struct bp_law *law)
 {
 	bp_u8 falls = law->cwnd <= law->window_before;
@@ -105,7 +105,10 @@ BP_INLINE void copa_end_round(struct bp_law *law, const struct bp_path *path)
 		law->inverse = BP_MIN(law->inverse + (1U << 16), 1U << 26);
 }
 
-/* Up to the target rate 1 / (delta d), down from above it; velocity / (delta cwnd) segments per segment acknowledged. */
+/*
+ * Raises the window below the target rate 1 / (delta d) and lowers it above. The step is velocity / (delta cwnd) segments per
+ * acknowledged segment.
+ */
 BP_INLINE void copa_steer(struct bp_law *law, bp_u32 acked, bp_u8 window_limited)
 {
 	bp_u32 least = law->least.best[0].value, standing = law->standing.best[0].value;
@@ -156,7 +159,7 @@ BP_INLINE void copa_remember(struct bp_law *law)
 	before->steady = law->steady;
 }
 
-/* A loss says little; in competition the sender becomes less eager. */
+/* Ignores a loss in the default mode. In the competitive mode it makes the sender less aggressive. */
 BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
 {
 	copa_remember(law);
@@ -177,7 +180,7 @@ BP_INLINE void bp_on_timeout(struct bp_law *law, const struct bp_loss *loss, con
 	law->steady = 0;
 }
 
-/* A window that has outgrown what it was stays. */
+/* Undoes the last reduction. A window that has since grown beyond its old value stays unchanged. */
 BP_INLINE void bp_on_undo(struct bp_law *law)
 {
 	struct copa_before *before = &law->before;

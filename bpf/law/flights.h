@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * What was in flight and lost when a segment left. The kernel remembers with each segment how much had been delivered by then;
- * a short diary of the ACKs says what else was true at that time, to a sixteenth of a window.
+ * In-flight data and losses at the time when a segment left. The kernel records with each segment only the data delivered until
+ * then. A short history of ACKs adds the other values, with a resolution of a sixteenth of a window.
  */
 #ifndef BP_FLIGHTS_H
 #define BP_FLIGHTS_H
@@ -20,7 +20,10 @@ struct bp_flights {
 	bp_u32 count;
 };
 
-/* Segments left since the newest entry: so many were in flight then. A new entry, if so much was delivered since the last. */
+/*
+ * Records in the newest entry how many segments were in flight when segments left after it. Adds an entry after each sixteenth
+ * of a window delivered.
+ */
 BP_APART bp_flights_note(struct bp_flights *flights, bp_u32 delivered, bp_u32 lost, bp_u32 before)
 {
 	struct bp_flight *last, *entry;
@@ -41,7 +44,7 @@ BP_APART bp_flights_note(struct bp_flights *flights, bp_u32 delivered, bp_u32 lo
 	return 0;
 }
 
-/* The place of the newest entry from before so much was delivered; -1 where there is none. */
+/* Returns the index of the newest entry made before `prior` segments were delivered, or -1 if there is none. */
 BP_APART bp_flights_find(const struct bp_flights *flights, bp_u32 prior)
 {
 	bp_u32 age, place;

@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * HighSpeed TCP: with a large window the sender grows faster and gives up less.
+ * HighSpeed TCP: with a large window, the window grows faster and shrinks less at a loss.
  *
- * S. Floyd, "HighSpeed TCP for Large Congestion Windows", RFC 3649, 2003. Integers know no logarithm: the law is the table of appendix B.
+ * S. Floyd, "HighSpeed TCP for Large Congestion Windows", RFC 3649, 2003. The law is the table of appendix B, since integer
+ * arithmetic has no logarithm.
  */
 #include "law.h"
 
 #define HIGHSPEED_ROWS 73
 
-/* Up to a window of so many segments: row + 1 segments more per round trip, and so many hundredths less after a loss. */
+/*
+ * Parameters for windows up to `window` segments: growth by row + 1 segments per round trip, and the reduction at a loss in
+ * hundredths.
+ */
 struct highspeed_row {
 	bp_u32 reach;
 	bp_u32 decrease;
 };
 
-/* 128 rows, so that an index of seven bits is always inside. */
+/* 128 rows, so that every index of seven bits is valid. */
 static const struct highspeed_row highspeed_table[128] = {
 	{ 38, 50 }, { 118, 44 }, { 221, 41 }, { 347, 38 }, { 495, 37 }, { 663, 35 }, { 851, 34 }, { 1058, 33 },
 	{ 1284, 32 }, { 1529, 31 }, { 1793, 30 }, { 2076, 29 }, { 2378, 28 }, { 2699, 28 }, { 3039, 27 }, { 3399, 27 },
@@ -33,7 +37,7 @@ struct bp_law {
 	struct bp_windows before;
 };
 
-/* The first row that reaches the window; the last one beyond the table. */
+/* Returns the first row that covers the window, or the last row for windows beyond the table. */
 BP_INLINE bp_u32 highspeed_row(bp_window window)
 {
 	bp_u32 low = 0, high = HIGHSPEED_ROWS - 1, middle, step;

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * TCP Hybla: send as a reference connection of 25 ms would, whatever the round-trip time.
+ * TCP Hybla: the throughput of a reference connection with a round-trip time of 25 ms, at any round-trip time.
  *
  * C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of Satellite
  * Communications and Networking 22(5), 2004. Slow start adds 2^rho - 1 segments per segment acknowledged, congestion avoidance
- * rho^2 / W, with rho = RTT / 25 ms. The first threshold is what the spacing of the first three ACKs says of the bottleneck, and
- * segments leave at W / RTT: without both, one ACK at 600 ms opens the window to its limit and sends all of it at once.
+ * rho^2 / W, with rho = RTT / 25 ms. The spacing of the first three ACKs gives an estimate of the bottleneck's rate, which sets
+ * the initial threshold. Segments are paced at W / RTT. Without both measures, a single ACK at 600 ms would open the window to
+ * its limit and cause a burst.
  */
 #include "law.h"
 
 /* The round-trip time of the reference connection, us. */
 #define HYBLA_RTT0 25000
-/* Slow-start threshold of the reference connection where no estimate says better, segments. */
+/* Slow-start threshold of the reference connection if there is no estimate, segments. */
 #define HYBLA_GAMMA 32
-/* The segments that leave back to back for the estimate. */
+/* Segments sent back to back for the estimate. */
 #define HYBLA_TRAIN 3
-/* 2^16 segments per ACK are as good as any larger number. */
+/* Limit of the exponent: above 2^16 segments per ACK a larger number makes no difference. */
 #define HYBLA_LARGEST_EXPONENT (16U << 16)
 
 struct bp_law {
 	struct bp_windows now;
 	struct bp_windows before;
 	bp_window step;		/* 2^rho - 1 */
-	bp_u64 arrived;		/* when an ACK of the train last arrived, us; 0 before the first */
+	bp_u64 arrived;		/* arrival time of the last ACK of the train, us; 0 before the first */
 	bp_u32 rho;		/* 16 fractional bits */
-	bp_u32 min_srtt;	/* us; queueing must not make the sender faster */
+	bp_u32 min_srtt;	/* us; used instead of the current RTT, so that queueing does not accelerate the sender */
 	bp_u32 end;		/* first sequence number after the train */
 	bp_u32 gap;		/* mean spacing of the ACKs of the train, sixteenths of a us; 0 without a measurement */
-	bp_u8 pending;		/* the estimate is still to be made */
+	bp_u8 pending;		/* the estimate has not been made yet */
 };
 
 /* 2^x - 1 for x with 16 fractional bits; relative error below 2e-4. */
@@ -71,7 +72,7 @@ BP_INLINE void hybla_established(struct bp_law *law, const struct bp_path *path)
 	law->now.ssthresh = BP_MAX(BP_MIN(threshold, BP_SEGMENTS(path->receive_window)), BP_SEGMENTS(2));
 }
 
-/* The first threshold: what the bottleneck carries in the smallest round trip (Hoe). */
+/* Sets the initial threshold to the bottleneck's rate times the minRTT (Hoe's estimate). */
 BP_INLINE void hybla_measure(struct bp_law *law, const struct bp_ack *ack, const struct bp_path *path)
 {
 	bp_u64 segments;
@@ -80,7 +81,7 @@ BP_INLINE void hybla_measure(struct bp_law *law, const struct bp_ack *ack, const
 	if (ack->acked && !bp_after(path->una, law->end)) {
 		if (law->arrived && path->now > law->arrived) {
 			gap = (bp_u32)BP_MIN((path->now - law->arrived) << 4, 1ULL << 31) / ack->acked;
-			/* A train of three gives two gaps: their median is their mean. */
+			/* A train of three segments has two gaps, whose median is their mean. */
 			law->gap = law->gap && gap ? (law->gap + gap) / 2 : law->gap + gap;
 		}
 		law->arrived = path->now;

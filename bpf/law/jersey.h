@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * TCP Jersey: routers mark all packets while they are congested; a loss without a mark is noise and leaves the window alone.
+ * TCP Jersey: congested routers mark all packets. A loss without an ECN mark counts as a transmission error and does not reduce
+ * the window.
  *
- * K. Xu, Y. Tian, N. Ansari, "TCP-Jersey for Wireless IP Communications", IEEE JSAC 22(4), 2004. The kernel asks for ECN in the
- * handshake for this control; where the other end refuses, and no mark was ever seen, a loss halves the window as Reno's does.
+ * K. Xu, Y. Tian, N. Ansari, "TCP-Jersey for Wireless IP Communications", IEEE JSAC 22(4), 2004. The kernel requests ECN in the
+ * handshake for this control. If the peer refuses and no mark was ever seen, a loss halves the window as in Reno.
  */
 #include "law.h"
 #include "bandwidth.h"

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * TCP New Vegas: Vegas with paced pairs of segments and a rapid convergence after slow start.
+ * TCP New Vegas: Vegas with paced pairs of segments and rapid convergence after slow start.
  *
- * J. Sing, B. Soh, "TCP New Vegas: Improving the Performance of TCP Vegas Over High Latency Links", IEEE NCA 2005. The fine-grained
- * timeout of Vegas is left out: a control of the kernel cannot ask for a retransmission; nor does it see that a retransmission was lost.
+ * J. Sing, B. Soh, "TCP New Vegas: Improving the Performance of TCP Vegas Over High Latency Links", IEEE NCA 2005. The
+ * fine-grained timeout of Vegas is left out. A congestion control of the kernel can neither request a retransmission nor detect
+ * the loss of one.
  */
 #include "law.h"
 
 #define NEW_VEGAS_ALPHA 1
 #define NEW_VEGAS_BETA 3
 #define NEW_VEGAS_GAMMA 1
-/* Round trips after which the rapid convergence is over in any case. */
+/* Round trips after which the rapid convergence ends in any case. */
 #define NEW_VEGAS_ROUNDS 16
 #define NEW_VEGAS_SMALLEST BP_SEGMENTS(2)
-/* Windows up to here leave slow start without rapid convergence: its steps would be single segments. */
+/* Largest window that leaves slow start without rapid convergence, since its steps would be single segments. */
 #define NEW_VEGAS_TOO_SMALL BP_SEGMENTS(4)
 
 enum new_vegas_stage { NEW_VEGAS_SLOW_START, NEW_VEGAS_CONVERGES, NEW_VEGAS_AVOIDS };
@@ -22,20 +23,20 @@ enum new_vegas_growth { NEW_VEGAS_STANDS, NEW_VEGAS_DOUBLES, NEW_VEGAS_STEPS };
 struct bp_law {
 	struct bp_windows now;
 	struct bp_windows before;
-	bp_window size;		/* of the next step of the convergence */
-	bp_u64 sum;		/* of the round-trip samples of the epoch, us */
-	bp_u32 growth_step;	/* segments per segment acknowledged, at most 1; 24 fractional bits */
+	bp_window size;		/* size of the next step of the convergence */
+	bp_u64 sum;		/* sum of the round-trip samples of the epoch, us */
+	bp_u32 growth_step;	/* growth in segments per acknowledged segment, at most 1; 24 fractional bits */
 	bp_u32 first;		/* first sequence number of the connection */
-	bp_u32 begin;		/* of the epoch */
+	bp_u32 begin;		/* first sequence number of the epoch */
 	bp_u32 samples;
-	bp_u32 base;		/* us */
-	bp_u32 cut;		/* what had been sent by the last reduction */
+	bp_u32 base;		/* minRTT (the paper's BaseRTT), us */
+	bp_u32 cut;		/* first sequence number not yet sent at the last reduction */
 	bp_u32 cut_before;
-	bp_u32 began;		/* us */
+	bp_u32 began;		/* start of the epoch, us */
 	bp_u8 stage;
 	bp_u8 growth;
 	bp_u8 rounds;
-	bp_u8 stage_before;	/* for undo, as `cut_before` */
+	bp_u8 stage_before;	/* for undo, like `cut_before` */
 	bp_u8 growth_before;
 };
 
@@ -53,7 +54,7 @@ BP_INLINE void new_vegas_avoids(struct bp_law *law, bp_u32 delta)
 {
 	law->stage = NEW_VEGAS_AVOIDS;
 	law->growth = NEW_VEGAS_STANDS;
-	/* Only a timeout leads back to slow start. */
+	/* The least threshold: only a timeout leads back to slow start. */
 	law->now.ssthresh = NEW_VEGAS_SMALLEST;
 	if (delta > NEW_VEGAS_BETA) {
 		law->now.cwnd = BP_MAX(law->now.cwnd - BP_ONE, NEW_VEGAS_SMALLEST);
@@ -75,7 +76,7 @@ BP_INLINE void new_vegas_leaves_slow_start(struct bp_law *law)
 	law->growth = NEW_VEGAS_STANDS;
 }
 
-/* Keeps the size of the steps while there is room, halves it at each sign that the right window is near. */
+/* Rapid convergence: keeps the step size while too few segments are queued. Otherwise halves it, since the right window is near. */
 BP_INLINE void new_vegas_converges(struct bp_law *law, bp_u32 delta)
 {
 	bp_window step = law->size;
@@ -108,13 +109,13 @@ BP_INLINE void new_vegas_decides(struct bp_law *law, bp_u32 delta)
 	}
 }
 
-/* The epoch ends. What waits in queues is (Expected - Actual) BaseRTT, rounded to whole segments. */
+/* Ends the epoch. The segments in queues are (Expected - Actual) BaseRTT, rounded to whole segments. */
 BP_INLINE void new_vegas_epoch(struct bp_law *law, const struct bp_ack *ack, const struct bp_path *path)
 {
 	bp_u32 sent = path->nxt - law->begin;
 	bp_u64 expected, actual, rtt;
 
-	/* In sixteenths of a microsecond. */
+	/* Mean round-trip time in sixteenths of a microsecond. */
 	rtt = law->samples ? (law->sum << 4) / law->samples : (bp_u64)((bp_u32)path->now - law->began) << 4;
 	law->begin = path->nxt;
 	law->began = path->now;
@@ -135,7 +136,10 @@ BP_INLINE void new_vegas_observe(struct bp_law *law, const struct bp_ack *ack, c
 {
 	if (ack->acked && bp_after(path->una, law->begin))
 		new_vegas_epoch(law, ack, path);
-	/* A sample counts if the ACK covers whole pairs: half a pair may have waited for the receiver's timer. */
+	/*
+	 * A sample counts only if the ACK covers whole pairs, because the ACK of half a pair may be delayed by the receiver's
+	 * timer.
+	 */
 	if (ack->rtt && (ack->acked > 1 || (path->una - law->first) / path->mss % 2 == 0)) {
 		law->sum += ack->rtt;
 		law->samples++;
@@ -169,7 +173,7 @@ BP_INLINE void new_vegas_undone(struct bp_law *law)
 	law->growth = law->growth_before;
 }
 
-/* Three quarters of the window, or all of it if the segment left before the last reduction. */
+/* Reduces to three quarters of the window. A segment sent before the last reduction causes no further reduction. */
 BP_INLINE bp_window new_vegas_reduce(struct bp_law *law, const struct bp_path *path)
 {
 	bp_window usable = BP_MIN(law->now.cwnd, BP_SEGMENTS(path->receive_window));

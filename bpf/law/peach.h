@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * TCP-Peach: worthless low-priority copies ask the path what it could carry.
+ * TCP-Peach: low-priority copies of data, useless to the receiver, probe the available bandwidth.
  *
  * I. F. Akyildiz, G. Morabito, S. Palazzo, "TCP-Peach: A New Congestion Control Scheme for Satellite IP Networks", IEEE/ACM
- * Transactions on Networking 9(3), 2001. `papers/peach.md` says what the kernel's interface makes different.
+ * Transactions on Networking 9(3), 2001. `papers/peach.md` lists the differences that the kernel's interface requires.
  */
 #include "law.h"
 

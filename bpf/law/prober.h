@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * What TCP-Peach and TCP-Swift share: they ask the path with low-priority copies of data, and the window opens by the answers.
+ * Common parts of TCP-Peach and TCP-Swift: they probe the path with low-priority copies of data, and reports of received copies
+ * open the window.
  *
- * A law includes this header and defines before it BP_INFLATES: answers in recovery open the window until its end (Peach) or for good
- * (Swift); and BP_EXPANDS: every ACK of the round trip after a recovery opens the window by one (Swift).
+ * A law defines two macros before it includes this header. BP_INFLATES: reports during recovery open the window until recovery
+ * ends (Peach) or permanently (Swift). BP_EXPANDS: every ACK of the round trip after a recovery opens the window by one segment
+ * (Swift).
  *
- * The rules are those of the simulator in safe mode, with the accounting of RFC 6675. The kernel reduces the window over a round trip
- * (RFC 6937), and copies leave with data, at most two with each segment, where the papers send them when no data may leave: as many, evenly
- * over the recovery.
+ * The rules are those of the simulator's safe mode, with the accounting of RFC 6675. The kernel reduces the window over a round
+ * trip (RFC 6937). The papers send copies when no data may leave. Here the same number of copies leaves with data, at most two
+ * per segment, spread over the recovery.
  */
 #ifndef BP_PROBER_H
 #define BP_PROBER_H
 
 #include "answers.h"
 
-/* The glue sends copies and counts reports. */
+/* Makes glue.h send copies and count reports. */
 #define BP_PROBES 1
 
-/* Most copies of a start and of a recovery. */
+/* Largest number of copies of a start or of a recovery. */
 #define PROBER_MOST 1024U
-/* Copies that leave with a segment. */
+/* Largest number of copies that leave with a segment. */
 #define PROBER_PAIR 2U
-/* Episodes without any answer after which the receiver is taken for one that does not report duplicates. */
+/* Consecutive episodes without a report after which the receiver is assumed not to report duplicates. */
 #define PROBER_SILENT 2
-/* No answer is due. */
+/* No report is expected. */
 #define PROBER_NEVER (~0ULL)
 
 enum prober_state {
-	PROBER_AVOIDS,		/* congestion avoidance; without answers all of Reno outside recovery */
+	PROBER_AVOIDS,		/* congestion avoidance; if the receiver does not report duplicates, all of Reno except recovery */
 	PROBER_ARMED,		/* the start waits for data to copy */
-	PROBER_STARTS,		/* copies leave with data, everything else is congestion avoidance already */
+	PROBER_STARTS,		/* copies leave with data; otherwise this is already congestion avoidance */
 	PROBER_RECOVERS,
 };
 enum prober_peer { PROBER_UNKNOWN, PROBER_ASKED, PROBER_REPLIES, PROBER_PLAIN };
@@ -37,21 +39,21 @@ enum prober_peer { PROBER_UNKNOWN, PROBER_ASKED, PROBER_REPLIES, PROBER_PLAIN };
 struct bp_law {
 	struct bp_windows now;
 	struct bp_windows before;
-	bp_u64 verdict_at;	/* answers to the first copies of an episode are back by then, us */
-	bp_u64 began_at;	/* when this episode began, us: answers within a least round trip are to copies of the one before */
+	bp_u64 verdict_at;	/* time by which reports about the first copies of an episode must have arrived, us */
+	bp_u64 began_at;	/* start of this episode, us; reports within a minRTT after it concern older copies */
 	struct bp_answers answers;
-	bp_u32 ignored;		/* wdsn: answers that must not open the window */
-	bp_u32 allowed;		/* adsn, aosn: copies that may still leave */
-	bp_u32 started;		/* copies of this start that have left */
+	bp_u32 ignored;		/* wdsn of the paper: reports that must not open the window */
+	bp_u32 allowed;		/* adsn, aosn of the papers: copies that may still leave */
+	bp_u32 started;		/* copies of this start already sent */
 	bp_u32 inflated;	/* segments by which recovery opened the window */
 	bp_u32 expands_until;	/* end of the data sent when the last recovery ended */
 	bp_u8 expands;
 	bp_u8 state;
 	bp_u8 peer;
-	bp_u8 silent;		/* episodes without an answer */
+	bp_u8 silent;		/* consecutive episodes without a report */
 };
 
-/* Opens the window up to the receive window. A receive window that shrank takes nothing away. */
+/* Opens the window up to the receive window. If the receive window shrank, the window stays unchanged. */
 BP_INLINE void prober_open(struct bp_law *law, bp_window segments, const struct bp_path *path)
 {
 	bp_window limit = BP_MIN(BP_SEGMENTS(path->receive_window), BP_LARGEST);
@@ -73,14 +75,14 @@ BP_INLINE void prober_stop_asking(struct bp_law *law)
 		law->state = PROBER_AVOIDS;
 }
 
-/* Reno from now on. */
+/* Switches to Reno for the rest of the connection. */
 BP_INLINE void bp_do_without(struct bp_law *law)
 {
 	law->peer = PROBER_PLAIN;
 	prober_stop_asking(law);
 }
 
-/* The capability check of Peach, section III-A. */
+/* The test of Peach, section III-A, for a receiver that reports duplicates. */
 BP_INLINE void prober_check(struct bp_law *law, const struct bp_path *path)
 {
 	if (law->peer != PROBER_ASKED || path->now < law->verdict_at)
@@ -99,7 +101,7 @@ BP_INLINE void prober_begin_episode(struct bp_law *law, const struct bp_path *pa
 	law->allowed = 0;
 }
 
-/* One segment, then copies; with a plain receiver one segment, then slow start. */
+/* Starts with one segment and copies. If the receiver does not report duplicates, one segment and slow start follow. */
 BP_INLINE void prober_start_over(struct bp_law *law, const struct bp_path *path)
 {
 	prober_begin_episode(law, path);
@@ -109,7 +111,7 @@ BP_INLINE void prober_start_over(struct bp_law *law, const struct bp_path *path)
 	law->state = law->peer == PROBER_PLAIN ? PROBER_AVOIDS : PROBER_ARMED;
 }
 
-/* What recovery added to the window is taken back. */
+/* Removes the segments that recovery added to the window. */
 BP_INLINE void prober_deflate(struct bp_law *law, bp_u32 segments)
 {
 	segments = BP_MIN(segments, law->inflated);
@@ -131,7 +133,7 @@ BP_INLINE void bp_established(struct bp_law *law, bp_window initial, const struc
 	law->state = PROBER_ARMED;
 }
 
-/* How many copies may leave with data that leaves now. In a start no more than data is left to send. */
+/* Returns how many copies may leave with the data that leaves now. In a start, at most as many as unsent data. */
 BP_INLINE bp_u32 bp_may_ask(struct bp_law *law, const struct bp_path *path)
 {
 	bp_u32 window = law->now.cwnd >> BP_SHIFT, rwnd = path->receive_window;
@@ -151,7 +153,7 @@ BP_INLINE bp_u32 bp_may_ask(struct bp_law *law, const struct bp_path *path)
 	return BP_MIN(most, law->allowed);
 }
 
-/* So many copies leave now. */
+/* Records that a number of copies leaves now. */
 BP_INLINE void bp_asked(struct bp_law *law, bp_u32 copies, const struct bp_path *path)
 {
 	law->allowed -= BP_MIN(copies, law->allowed);
@@ -165,7 +167,7 @@ BP_INLINE void bp_asked(struct bp_law *law, bp_u32 copies, const struct bp_path 
 	}
 }
 
-/* Copies came through. */
+/* Handles reports of received copies. */
 BP_INLINE void prober_take_answers(struct bp_law *law, bp_u32 answers, const struct bp_path *path)
 {
 	bp_u32 ignored = BP_MIN(answers, law->ignored), least = path->min_rtt == BP_UNKNOWN ? 0 : path->min_rtt;
@@ -185,7 +187,7 @@ BP_INLINE void prober_take_answers(struct bp_law *law, bp_u32 answers, const str
 	}
 }
 
-/* This ACK belongs to the window expanding period (Swift, Fig. 3: ACK <= swift_wep_recv). */
+/* True if this ACK belongs to the window expanding period (Swift, Fig. 3: ACK <= swift_wep_recv). */
 BP_INLINE int prober_expands(struct bp_law *law, const struct bp_path *path)
 {
 	if (!BP_EXPANDS || !law->expands)
@@ -205,7 +207,7 @@ BP_INLINE void prober_grow(struct bp_law *law, const struct bp_ack *ack, const s
 		prober_open(law, acked, path);
 		return;
 	}
-	/* Never more than a segment for an ACK: the window is one segment when the hole of a timeout is filled. */
+	/* At most one segment per ACK, because the window is one segment when the hole of a timeout is filled. */
 	step = BP_MIN(bp_divide(acked, law->now.cwnd), BP_ONE);
 	if (law->peer != PROBER_PLAIN && prober_expands(law, path))
 		step = BP_ONE;
@@ -230,13 +232,13 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	prober_check(law, path);
 	if (path->ordinary && law->peer != PROBER_PLAIN)
 		bp_do_without(law);
-	/* Data has been acknowledged, and no program copied it: none stands where it leaves. */
+	/* Data has been acknowledged but never copied, so no program sends copies on its interface. */
 	if (law->state == PROBER_ARMED && ack->acked && path->now >= unserved)
 		bp_do_without(law);
 	if (law->state == PROBER_RECOVERS && ack->phase == BP_RECOVERY) {
 		prober_recover(law, ack, path);
 	} else {
-		/* Also where a loss was repaired before it was detected, by a tail loss probe. */
+		/* Also if a tail loss probe repaired the loss before it was detected. */
 		if (law->state == PROBER_RECOVERS)
 			prober_leave(law);
 		prober_grow(law, ack, path);
@@ -244,7 +246,7 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 	prober_take_answers(law, ack->answers, path);
 }
 
-/* RFC 5681: what recovery with copies replaces. */
+/* RFC 5681: the reduction if copies are not used. */
 BP_INLINE void prober_halve(struct bp_law *law, const struct bp_loss *loss)
 {
 	law->now.ssthresh = BP_MAX(BP_SEGMENTS(loss->outstanding) / 2, BP_SEGMENTS(2));
@@ -262,7 +264,7 @@ BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const 
 	law->answers.srtt_at_loss = path->srtt;
 	law->state = PROBER_RECOVERS;
 	if (loss->cause == BP_MARKED) {
-		/* Congestion is known: there is nothing to ask, and nothing is missing. */
+		/* A mark proves congestion. Copies would tell nothing, and no data is missing. */
 		prober_halve(law, loss);
 		law->state = PROBER_AVOIDS;
 	} else if (law->peer == PROBER_PLAIN) {
@@ -273,7 +275,7 @@ BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const 
 		law->ignored = cwnd0 / 2;
 		law->now.cwnd = BP_SEGMENTS(BP_MAX(cwnd0 / 2, 1U));
 		law->now.ssthresh = law->now.cwnd;
-		/* Peach, equation (4): pairs stay whole. */
+		/* Peach, equation (4), rounded so that pairs stay whole. */
 		law->allowed = BP_MIN(BP_INFLATES ? 2 * law->ignored : cwnd0, PROBER_MOST);
 		law->expands = 0;
 	}
@@ -291,7 +293,10 @@ BP_INLINE void bp_on_timeout(struct bp_law *law, const struct bp_loss *loss, con
 	prober_start_over(law, path);
 }
 
-/* The window is back already, so that the answers of this episode must not open it once more. The next one sets its own number. */
+/*
+ * Undoes the last reduction. The window is then restored, so reports about copies of this episode must not open it again. The
+ * next episode sets `ignored` anew.
+ */
 BP_INLINE void bp_on_undo(struct bp_law *law)
 {
 	if (law->before.cwnd) {
@@ -325,7 +330,7 @@ BP_INLINE bp_window bp_ssthresh(const struct bp_law *law)
 	return law->peer == PROBER_PLAIN ? law->now.ssthresh : BP_NO_THRESHOLD;
 }
 
-/* The data of a start is spread over the round trip, and its copies with it. */
+/* Paces the data of a start, and thereby its copies, over the round trip. */
 BP_INLINE bp_u64 bp_pace(const struct bp_law *law, const struct bp_path *path)
 {
 	bp_u64 rate = bp_rate(law->now.cwnd, path);

@@ -6,7 +6,7 @@
  */
 #include "law.h"
 
-/* Up to here Reno's law holds. */
+/* Largest window (in segments) at which Reno's law applies. */
 #define SCALABLE_LEGACY BP_SEGMENTS(16)
 
 struct bp_law {

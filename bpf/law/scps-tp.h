@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * SCPS-TP's fixed rate: no congestion control at all, for links whose capacity is bought and shared by nobody.
+ * SCPS-TP's fixed rate: no congestion control, for links with reserved capacity that no other traffic shares.
  *
- * CCSDS 714.0-B-2, "Space Communications Protocol Specification - Transport Protocol", 2006. The window is the receiver's, and
- * segments leave at the rate that the administrator sets when loading. Losses, marks and timeouts change neither.
+ * CCSDS 714.0-B-2, "Space Communications Protocol Specification - Transport Protocol", 2006. The window is the receive window.
+ * Segments are paced at a rate that the administrator sets when loading the program. Losses, ECN marks and timeouts change
+ * neither.
  */
 #include "law.h"
 
-/* Bytes per second; set when the program is loaded. */
+/* Sending rate in bytes per second, set when the program is loaded. */
 #ifndef SCPS_RATE
 #define SCPS_RATE 0
 #endif

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * TCP-STAR: the window is Reno's plus what the measured bandwidth fills, and a loss sets it to that.
+ * TCP-STAR: the estimated bandwidth-delay product raises Reno's window, and a loss sets the window to it.
  *
  * H. Obata, K. Ishida, S. Takeuchi, S. Hanasaki, "TCP-STAR: TCP Congestion Control Method for Satellite Internet", IEICE Trans.
- * Commun. E89-B(6), 2006. Lift Window Control and Congestion Window Setting stand here; Acknowledgement Error Notification does not: a
- * control of the kernel cannot answer a timeout with a question. The kernel's F-RTO (RFC 5682) takes back what was a mistake.
+ * Commun. E89-B(6), 2006. This header implements Lift Window Control and Congestion Window Setting. It leaves out
+ * Acknowledgement Error Notification, since a control of the kernel cannot send a probe at a timeout. The kernel's F-RTO (RFC
+ * 5682) undoes spurious timeouts instead.
  */
 #include "law.h"
 #include "bandwidth.h"
 
 struct bp_law {
 	struct bp_windows now;	/* cwnd is that of the paper */
-	bp_window reno;		/* its Reno component */
+	bp_window reno;		/* the Reno component of the window */
 	struct bp_windows before;
 	bp_window reno_before;
 	struct bp_abe abe;
-	bp_u32 held;		/* up to here the window is not lifted */
+	bp_u32 held;		/* first sequence number whose ACK may lift the window again */
 	bp_u8 holds;
 };
 
-/* Equation (5). */
+/* Bandwidth-delay product, equation (5). */
 BP_INLINE bp_window star_pipe(const struct bp_law *law, const struct bp_path *path)
 {
 	return bp_pipe(law->abe.rate, path->min_rtt, path->mss);
 }
 
-/* Before the first loss the receive window stands for the threshold. */
+/* Threshold of the Reno component. Before the first loss it is the receive window. */
 BP_INLINE bp_window star_threshold(const struct bp_law *law, const struct bp_path *path)
 {
 	return law->now.ssthresh < BP_NO_THRESHOLD ? law->now.ssthresh : BP_SEGMENTS(path->receive_window);
@@ -78,7 +79,7 @@ BP_INLINE void bp_on_loss(struct bp_law *law, const struct bp_loss *loss, const 
 	law->now.ssthresh = pipe;
 }
 
-/* Case (I) of section 3.3: the data is lost, and the network is taken for congested. */
+/* Case (I) of section 3.3: the data is lost, and the network counts as congested. */
 BP_INLINE void bp_on_timeout(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
 {
 	if (loss->consecutive == 1) {
@@ -102,7 +103,7 @@ BP_INLINE void bp_on_undo(struct bp_law *law)
 	law->before.cwnd = 0;
 }
 
-/* The bandwidth is old: one round trip without it. */
+/* Does not lift the window for one round trip, because the bandwidth estimate is old. */
 BP_INLINE void bp_on_idle(struct bp_law *law, bp_window restart, const struct bp_path *path)
 {
 	law->abe.gaps.resting = 1;

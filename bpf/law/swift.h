@@ -2,8 +2,8 @@
 /*
  * TCP-Swift: copies of outstanding data, and a window that grows with every ACK of the round trip after a recovery.
  *
- * K.-F. Leung, K. L. Yeung, "TCP-Swift: An End-Host Enhancement Scheme for TCP over Satellite IP Networks", IEEE Symposium on Computers and
- * Communications (ISCC), 2004. `papers/swift.md` says what the kernel's interface makes different.
+ * K.-F. Leung, K. L. Yeung, "TCP-Swift: An End-Host Enhancement Scheme for TCP over Satellite IP Networks", IEEE Symposium on
+ * Computers and Communications (ISCC), 2004. `papers/swift.md` lists the differences that the kernel's interface requires.
  */
 #include "law.h"
 

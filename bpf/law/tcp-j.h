@@ -19,7 +19,7 @@ BP_INLINE bp_window tcp_j_pipe(const struct bp_law *law, const struct bp_path *p
 	return bp_pipe(law->abe.rate, path->min_rtt, path->mss);
 }
 
-/* In slow start only the threshold moves. The window is never raised. */
+/* Reduces window and threshold at a loss. In slow start only the threshold changes. The window is never raised. */
 BP_INLINE void tcp_j_lose(struct bp_law *law, const struct bp_path *path)
 {
 	bp_window pipe = BP_MAX(tcp_j_pipe(law, path), BP_SEGMENTS(2));

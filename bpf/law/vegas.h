@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * TCP Vegas: between alpha and beta segments of ours wait in queues.
+ * TCP Vegas: the window keeps between alpha and beta segments of the connection in queues.
  *
- * L. S. Brakmo, L. L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8), 1995, with the
- * decisions of Linux's own module: least round-trip time of an epoch, slow start in every epoch, half after a loss. The fine-grained
- * timeout is left out: a control of the kernel cannot ask for a retransmission.
+ * L. S. Brakmo, L. L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE JSAC 13(8), 1995, with
+ * the decisions of Linux's own module: least round-trip time of an epoch, slow start in every epoch, half after a loss. The
+ * fine-grained timeout is left out, because a congestion control of the kernel cannot request a retransmission.
  */
 #include "law.h"
 
@@ -15,11 +15,11 @@
 struct bp_law {
 	struct bp_windows now;
 	struct bp_windows before;
-	bp_u64 sum;		/* of the round-trip samples of the epoch, us */
+	bp_u64 sum;		/* sum of the round-trip samples of the epoch, us */
 	bp_u32 began;		/* when the epoch began, us */
 	bp_u32 begin;		/* first sequence number of the epoch */
 	bp_u32 base;		/* least round-trip time, us; BP_UNKNOWN before the first sample */
-	bp_u32 least;		/* that of the epoch, us; BP_UNKNOWN without a sample */
+	bp_u32 least;		/* least round-trip sample of the epoch, us; BP_UNKNOWN without a sample */
 	bp_u32 samples;
 	bp_u8 doubles;		/* slow start goes on until the next epoch */
 	bp_u8 doubles_before;
@@ -39,7 +39,7 @@ BP_INLINE void vegas_decide(struct bp_law *law, bp_u32 base, bp_u32 least, bp_u3
 	bp_window queued, target;
 
 	law->doubles = slow_start;
-	/* Delayed ACKs alone could explain the delay of two samples. */
+	/* With only two samples, delayed ACKs alone could explain the delay. */
 	if (samples <= 2) {
 		if (!slow_start)
 			law->now.cwnd += bp_divide(BP_ONE, law->now.cwnd);
@@ -61,7 +61,7 @@ BP_INLINE void vegas_decide(struct bp_law *law, bp_u32 base, bp_u32 least, bp_u3
 	}
 }
 
-/* The epoch ends. */
+/* Ends an epoch of one round trip. */
 BP_INLINE void vegas_epoch(struct bp_law *law, const struct bp_ack *ack, const struct bp_path *path)
 {
 	bp_u32 sent = path->nxt - law->begin, samples = law->samples, least = law->least, mean;
@@ -74,7 +74,7 @@ BP_INLINE void vegas_epoch(struct bp_law *law, const struct bp_ack *ack, const s
 	law->samples = 0;
 	if (!mean)
 		return;
-	/* A segment alone in the network meets no queue of ours: whatever it takes is the new base. */
+	/* A single segment in flight meets no queue caused by this connection. Its round-trip time becomes the new base. */
 	if (sent <= path->mss || mean < law->base)
 		law->base = mean;
 	if (ack->phase != BP_RECOVERY)
@@ -106,7 +106,7 @@ BP_INLINE bp_window vegas_at_timeout(struct bp_law *law, const struct bp_loss *l
 	return BP_SEGMENTS(loss->outstanding) / 2;
 }
 
-/* A loss leaves slow start's permission to double as it is. */
+/* Reduces the window at a loss. The loss does not change whether slow start doubles in this epoch. */
 BP_INLINE bp_window vegas_reduce(struct bp_law *law, const struct bp_loss *loss)
 {
 	law->doubles_before = law->doubles;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * TCP Veno: Vegas's estimate of the queue tells losses by congestion from losses by chance.
+ * TCP Veno: Vegas's estimate of the queue distinguishes losses by congestion from random losses.
  *
  * C. P. Fu, S. C. Liew, "TCP Veno: TCP Enhancement for Transmission Over Wireless Access Networks", IEEE JSAC 21(2), 2003.
  */
 #include "law.h"
 
-/* The queue is full from so many segments of ours on. */
+/* Segments of this connection in queues from which the queue counts as full. */
 #define VENO_BETA BP_SEGMENTS(3)
-/* Round-trip samples before the estimate is believed. */
+/* Round-trip samples required before the estimate is used. */
 #define VENO_LEAST_SAMPLES 3
 
 struct bp_law {
 	struct bp_windows now;
 	struct bp_windows before;
-	bp_window acked;	/* since the window was last decided on */
-	bp_window acked_before;	/* for undo, as `pauses_before` */
+	bp_window acked;	/* segments acknowledged since the last decision about the window */
+	bp_window acked_before;	/* for undo, like `pauses_before` */
 	bp_u32 mark;		/* a round ends when this is acknowledged */
 	bp_u32 least;		/* least round-trip sample of the round, us; 0 without one */
-	bp_u32 rtt;		/* that of the last whole round, us; 0 before */
-	bp_u8 known;		/* samples so far, at most VENO_LEAST_SAMPLES */
+	bp_u32 rtt;		/* least round-trip sample of the last complete round, us; 0 before */
+	bp_u8 known;		/* round-trip samples so far, at most VENO_LEAST_SAMPLES */
 	bp_u8 pauses;		/* at a full queue the window grows every other round trip */
 	bp_u8 pauses_before;
 };
@@ -80,10 +80,10 @@ BP_INLINE bp_window veno_reduce(struct bp_law *law, const struct bp_loss *loss, 
 	bp_window flight = BP_MIN(BP_SEGMENTS(loss->outstanding), law->now.cwnd);
 
 	veno_remember(law);
-	/* A mark is congestion, whatever the queue looked like. */
+	/* An ECN mark always counts as congestion, independent of the queue estimate. */
 	if (loss->cause == BP_MARKED || veno_is_full(law, path))
 		return flight / 2;
-	/* A loss by chance leaves four fifths. */
+	/* A random loss reduces the window to four fifths. */
 	return flight * 4 / 5;
 }
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
 /*
- * TCP Westwood+: one bandwidth sample per round trip; a loss leaves a window of what that bandwidth fills.
+ * TCP Westwood+: one bandwidth sample per round trip; a loss sets the threshold to the bandwidth-delay product.
  *
- * L. A. Grieco, S. Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control", ACM
- * SIGCOMM CCR 34(2), 2004. The filter, half of the window while a loss is repaired and the estimate afterwards, and the round-trip time measured anew after a
- * timeout are those of Linux's own module.
+ * L. A. Grieco, S. Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control",
+ * ACM SIGCOMM CCR 34(2), 2004. Three details follow Linux's own module: the filter; half of the window during recovery and the
+ * estimate afterwards; and a new minRTT after a timeout.
  */
 #include "law.h"
 #include "bandwidth.h"
 
-/* Shortest interval of a sample, us. */
+/* Shortest interval of a bandwidth sample, us. */
 #define WESTWOOD_LEAST_ROUND 50000
 
 struct bp_law {
 	struct bp_windows now;
 	struct bp_windows before;
 	struct bp_rounds rounds;
-	bp_u32 min_rtt;		/* us */
+	bp_u32 min_rtt;		/* minRTT, us */
 	bp_u32 marked_until;	/* the reduction for a mark is complete when this is acknowledged */
 	bp_u8 marked;
 	bp_u8 stale;		/* the next sample replaces `min_rtt` */
@@ -49,7 +49,7 @@ BP_INLINE void westwood_observe(struct bp_law *law, const struct bp_ack *ack, co
 	}
 }
 
-/* Half while the loss is repaired; the estimate counts when that is done. */
+/* Halves the window during recovery. The estimate sets the window when recovery ends. */
 BP_INLINE bp_window westwood_reduce(struct bp_law *law, const struct bp_loss *loss, const struct bp_path *path)
 {
 	law->marked = loss->cause == BP_MARKED;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 OR MIT */
-/* The least of the values of a time that slides, in constant room (the kernel's lib/minmax.c has the same idea). */
+/* Minimum over a sliding time window, in constant memory (as in the kernel's lib/minmax.c). */
 #ifndef BP_WINDOWED_H
 #define BP_WINDOWED_H
 
 struct bp_sample {
-	bp_u64 at;		/* us */
+	bp_u64 at;		/* time of the value, us */
 	bp_u32 value;
 	bp_u32 known;
 };
 
-/* Best first, youngest last. For the greatest, give the complements. */
+/* Best value first, newest value last. For a maximum, store complements of the values. */
 struct bp_windowed {
 	struct bp_sample best[3];
 };
@@ -23,7 +23,7 @@ BP_INLINE void bp_windowed_reset(struct bp_windowed *least, bp_u64 now, bp_u32 v
 	least->best[2] = sample;
 }
 
-/* A value seen now; what is older than the window is forgotten. */
+/* Adds a new value and discards values older than the window. */
 BP_APART bp_windowed_update(struct bp_windowed *least, bp_u64 now, bp_u32 value, bp_u64 window)
 {
 	struct bp_sample *best, sample = { now, value, 1 };

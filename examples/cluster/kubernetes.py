@@ -1,16 +1,16 @@
-"""A sweep on Kubernetes, where the operator of Dask is installed: pip install dask-kubernetes 'bentpipe[dask]'."""
+"""A sweep on a Kubernetes cluster with Dask's operator. To install: pip install dask-kubernetes 'bentpipe[dask]'."""
 
 from dask.distributed import Client
 from dask_kubernetes.operator import KubeCluster
 
 import bentpipe as bp
 
-# Built from the Dockerfile beside this file, and pushed to where your cluster finds it.
+# Image built from the Dockerfile in this folder and pushed to a registry that the cluster can reach.
 IMAGE = "registry.example/bentpipe-worker:0.1.0"
 
 
 def main() -> None:
-    """Sweep."""
+    """Run the sweep on pods of Kubernetes."""
     resources = {
         "requests": {"cpu": "8", "memory": "8Gi"},
         "limits": {"cpu": "8", "memory": "8Gi"},

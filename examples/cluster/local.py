@@ -1,4 +1,4 @@
-"""A sweep on the processes of this machine."""
+"""A sweep on several processes of this machine."""
 
 from dask.distributed import Client, LocalCluster
 
@@ -6,7 +6,7 @@ import bentpipe as bp
 
 
 def main() -> None:
-    """Sweep."""
+    """Run the sweep on two worker processes."""
     with (
         LocalCluster(n_workers=2, threads_per_worker=1) as cluster,
         Client(cluster) as client,

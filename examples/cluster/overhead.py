@@ -1,4 +1,4 @@
-"""What Dask costs on the two cores of one machine: a sweep by two threads beside the same sweep by two workers, in pairs."""
+"""Measures the overhead of Dask on two cores: pairs of the same sweep, once with two threads and once with two Dask workers."""
 
 import argparse
 import statistics
@@ -11,14 +11,14 @@ import bentpipe as bp
 
 
 def timed(work: Callable[[], object]) -> float:
-    """Do some work and return the seconds that it took."""
+    """Call a function and return its duration in seconds."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
 
 
 def main() -> None:
-    """Measure."""
+    """Measure the pairs of sweeps and print their ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=2500, help="runs of each sweep")
     parser.add_argument("--pairs", type=int, default=4, help="pairs of sweeps")

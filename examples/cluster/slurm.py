@@ -1,4 +1,4 @@
-"""A sweep on a cluster with Slurm. Run it on the login node: pip install dask-jobqueue 'bentpipe[dask]'."""
+"""A sweep on a cluster with Slurm, to be run on the login node. To install: pip install dask-jobqueue 'bentpipe[dask]'."""
 
 from dask.distributed import Client
 from dask_jobqueue import SLURMCluster
@@ -7,8 +7,8 @@ import bentpipe as bp
 
 
 def main() -> None:
-    """Sweep."""
-    # One job is one node of 32 cores; `python` of this virtual environment must be the same on the nodes (a shared file system).
+    """Run the sweep in jobs of Slurm."""
+    # Each job occupies one node of 32 cores. All nodes must see the same virtual environment, through a shared file system.
     cluster = SLURMCluster(
         cores=32,
         processes=1,

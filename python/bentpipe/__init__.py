@@ -1,11 +1,11 @@
-"""TCP over satellite links from Python: the simulator, its comparisons and studies, as tables.
+"""Simulation of TCP over satellite links. Runs, comparisons and studies return their results as tables.
 
 >>> import bentpipe as bp
 >>> result = bp.compare("geo-dumbbell", cc=["peach", "cubic"], vary={"link.satellite.loss.rate": [1e-4, 1e-2]}, seeds=10)
 >>> result.to_pandas()
 
 Scenarios, algorithms and metrics are those of the command line: ``bp.list_all("cc")``, ``bp.show("geo-dumbbell")``.
-Whatever is wrong with a request raises :class:`RequestError` in the words of the command line.
+An invalid request raises :class:`RequestError` with the same message as the command line.
 """
 
 from bentpipe._bentpipe import Scenario, Table, __version__
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    # `list` is the word of the command line; as a plain name it would hide Python's own in this module.
+    # `list` is the name of the command. A plain definition would hide Python's built-in `list` in this module.
     if name == "list":
         return list_all
     raise AttributeError(f"module 'bentpipe' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The command line: ``python -m bentpipe`` does what the program ``bentpipe`` does."""
+"""The command line: ``python -m bentpipe`` is the same as the program ``bentpipe``."""
 
 import sys
 
@@ -6,7 +6,7 @@ from bentpipe._bentpipe import command_line
 
 
 def main() -> int:
-    """Do what the words of this process ask for; return the exit code."""
+    """Execute the command in the arguments of this process and return its exit code."""
     return command_line(sys.argv[1:])
 
 

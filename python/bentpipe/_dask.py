@@ -1,4 +1,4 @@
-"""Sweeps on a Dask cluster: points as tasks, results as Arrow tables."""
+"""Sweeps on a Dask cluster: each task does some runs, and its results are an Arrow table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Prepared = tuple[native.Sweep, dict[str, Any]]
 
 
 def refuse(client: object, task_s: float, gather: str) -> None:
-    """Refuse what is no open client, before anything is worked out."""
+    """Raise :class:`RequestError` for a missing or closed client or another invalid argument, before any work."""
     try:
         from distributed import Client
     except ImportError as error:
@@ -46,7 +46,7 @@ def _sweep_of(request: bytes) -> native.Sweep:
 
 
 def _measure(request: bytes, version: str, indices: list[int]) -> tuple[float, int, bytes]:
-    """Do some runs on a worker: the seconds that they took, how many, and what they measured, as an Arrow stream."""
+    """Do some runs on a worker. Return their duration in seconds, their number, and their results as an Arrow stream."""
     if native.__version__ != version:
         raise WorkError(
             f"a worker has Bentpipe {native.__version__}, accepted: {version}, that of the client"
@@ -67,7 +67,7 @@ def _frame(request: bytes, version: str, indices: list[int]) -> pd.DataFrame:
 
 
 def sweep(client: Any, prepared: _Prepared, task_s: float, gather: str, progress: bool | None) -> Any:
-    """Do the runs that the store of `prepared` does not know, and gather them."""
+    """Do the runs that are missing in the store of `prepared`, and gather their results."""
     plan, of = prepared
     request = pickle.dumps(of)
     todo = plan.missing()
@@ -77,7 +77,7 @@ def sweep(client: Any, prepared: _Prepared, task_s: float, gather: str, progress
         return _as_comparison(client, (plan, request, todo), task_s, progress)
     except (Error, KeyboardInterrupt):
         raise
-    except Exception as error:  # whatever Dask and its transports raise
+    except Exception as error:  # any exception of Dask and its transports
         from asyncio import CancelledError, TimeoutError
 
         from distributed.scheduler import KilledWorker
@@ -103,10 +103,10 @@ def _as_comparison(
 
     def submit() -> Any:
         nonlocal at
-        # One run tells how long they take.
+        # The duration of finished runs determines how many runs fill a task of `task_s` seconds.
         mean = spent / done if done else task_s
         size = min(max(1, round(task_s / max(mean, 1e-6))), _MOST_RUNS_OF_A_TASK)
-        # The last tasks are smaller, so that all workers finish together.
+        # The last tasks contain fewer runs, so that all workers finish at about the same time.
         size = min(size, max(1, ceil((total - at) / (2 * threads))))
         indices, at = todo[at : at + size], min(at + size, total)
         return client.submit(_measure, request, native.__version__, indices, pure=False)

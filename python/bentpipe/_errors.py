@@ -1,4 +1,4 @@
-"""Exceptions, with the words of the command line: the place, what was found, and what is accepted."""
+"""Exceptions. Their messages are those of the command line: the key or argument, the value found, and the accepted values."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,28 +9,28 @@ class Error(Exception):
 
 
 class RequestError(Error, ValueError):
-    """The request was wrong: a scenario, a setting, a name, a path (exit code 2 of the command line)."""
+    """The request was invalid: a scenario, a setting, a name or a path (exit code 2 of the command line)."""
 
 
 class WorkError(Error, RuntimeError):
-    """The work failed (exit code 1)."""
+    """A run failed or a file could not be written (exit code 1 of the command line)."""
 
 
 class MissingError(Error, RuntimeError):
-    """Something on this machine is missing, and the message says how to get it (exit code 3)."""
+    """A program or library is missing; the message says how to install it (exit code 3 of the command line)."""
 
 
 class Stopped(UserWarning):
-    """Some runs did not finish; the result holds those that did."""
+    """Warning that some runs did not finish. The result contains the finished runs."""
 
 
 class Lacking(UserWarning):
-    """An algorithm lacks in this scenario what it lives on."""
+    """Warning that the scenario lacks something that an algorithm needs, for instance a node that supports it."""
 
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Turn a failed import into :class:`MissingError` that names the extra of this package that brings the library."""
+    """Turn a failed import into a :class:`MissingError` that names the extra of this package to install."""
     try:
         yield
     except ModuleNotFoundError as error:

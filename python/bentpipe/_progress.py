@@ -16,9 +16,9 @@ def _in_notebook() -> bool:
 
 @contextmanager
 def bar(what: str, unit: str, wanted: bool | None) -> Iterator[Callable[[float, float], None] | None]:
-    """Yield a function that is told ``(done, total)``, or None where nobody would see the bar.
+    """Yield a function of ``(done, total)`` that updates the bar, or None if no bar is shown.
 
-    ``wanted`` is True or False, or None for a bar in a terminal and in a notebook only.
+    ``wanted`` is True for a bar, False for none, and None for a bar only in a terminal or a notebook.
     """
     if wanted is False or (wanted is None and not sys.stderr.isatty() and not _in_notebook()):
         yield None

@@ -1,4 +1,4 @@
-"""Results: tables, pictures, and how a notebook shows them."""
+"""Results as tables, as plots, and in notebooks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Path = str | PathLike[str]
 
 
 def to_arrow(table: Table) -> pa.Table:
-    """Return the table as a ``pyarrow.Table``; its columns are not copied."""
+    """Return the table as a ``pyarrow.Table`` without copying its columns."""
     with needs("arrow"):
         import pyarrow as pa
 
@@ -56,7 +56,7 @@ def _html_table(heads: list[str], rows: list[list[object]]) -> str:
 
 
 class Run:
-    """What one run measured. ``flows``, ``links``, ``media`` and ``nodes`` are tables of one line each."""
+    """Results of one run. ``flows``, ``links``, ``media`` and ``nodes`` are tables with one row per item."""
 
     def __init__(self, native: NativeRun) -> None:
         self._native = native
@@ -89,32 +89,32 @@ class Run:
 
     @property
     def goodput_bps(self) -> float:
-        """Payload delivered in order, each byte once, over the simulated time, of all flows together; bit/s."""
+        """Goodput of all flows together in bit/s: payload delivered in order, without duplicates, divided by the simulated time."""
         return self._native.goodput_bps
 
     @property
     def flows(self) -> Table:
-        """One line for each flow."""
+        """Table with one row for each flow."""
         return self._native.flows
 
     @property
     def links(self) -> Table:
-        """One line for each direction of each link."""
+        """Table with one row for each direction of each link."""
         return self._native.links
 
     @property
     def media(self) -> Table:
-        """One line for each channel that links share; without columns if there is none."""
+        """Table with one row for each channel shared by several links. It has no columns if there is none."""
         return self._native.media
 
     @property
     def nodes(self) -> Table:
-        """One line for each node that does more than forward."""
+        """Table with one row for each node that does more than forward packets."""
         return self._native.nodes
 
     @property
     def trace(self) -> pa.Table | None:
-        """The events that were asked for, as an Arrow table (docs/tables.md names its columns); None without any."""
+        """The recorded events as an Arrow table, or None if none were requested. docs/tables.md lists its columns."""
         table = self._native.trace
         return None if table is None else to_arrow(table)
 
@@ -131,10 +131,10 @@ class Run:
         return to_polars(self.flows)
 
     def plot(self, column: str = "cwnd", ax: Axes | None = None) -> Axes:
-        """Draw a column of the trace over time, a line for each source that has it.
+        """Plot a column of the trace over time, with one line for each source of events that has this column.
 
-        ``column`` is one of the trace's: ``cwnd`` and ``ssthresh`` in segments, ``srtt_ms`` and ``sample_ms`` in ms,
-        ``waiting`` in packets. Raises :class:`RequestError` without a trace that has it.
+        ``column`` is a column of the trace: ``cwnd`` and ``ssthresh`` in segments, ``srtt_ms`` and ``sample_ms`` in ms,
+        ``waiting`` (queue length) in packets. Raises :class:`RequestError` if the trace lacks this column.
         """
         table = self._native.trace
         numbers = ["cwnd", "ssthresh", "pacing_bps", "sample_ms", "srtt_ms", "waiting"]
@@ -175,7 +175,7 @@ class Run:
 
 
 class Comparison:
-    """What a comparison measured, run by run (``runs``) and over seeds (``summary``)."""
+    """Results of a comparison: one row for each run (``runs``), and statistics over the seeds (``summary``)."""
 
     def __init__(self, native: NativeComparison) -> None:
         self._native = native
@@ -198,32 +198,32 @@ class Comparison:
 
     @property
     def toml(self) -> str:
-        """The scenario before anything varies, with every default, as TOML."""
+        """The scenario without the varied values, with every default, as TOML."""
         return self._native.toml
 
     @property
     def complete(self) -> bool:
-        """All runs finished."""
+        """True if all runs finished."""
         return self._native.complete
 
     @property
     def done(self) -> tuple[int, int]:
-        """Runs that finished, and runs in all."""
+        """Number of finished runs, and number of all runs."""
         return self._native.done
 
     @property
     def failed(self) -> str | None:
-        """Why the first run that failed did, and the command that shows it again."""
+        """Cause of the first failed run and the command that repeats it, or None if no run failed."""
         return self._native.failed
 
     @property
     def runs(self) -> Table:
-        """One line for each run, the columns of docs/csv.md."""
+        """Table with one row for each run. docs/csv.md lists its columns."""
         return self._native.runs
 
     @property
     def summary(self) -> Table:
-        """One line for each point: mean, 95 % confidence interval, least and most of each metric over the seeds."""
+        """Table with one row for each point: mean, 95 % confidence interval, minimum and maximum of each metric over the seeds."""
         return self._native.summary
 
     def to_arrow(self) -> pa.Table:
@@ -239,22 +239,22 @@ class Comparison:
         return to_polars(self.runs)
 
     def to_csv(self, path: _Path) -> None:
-        """Write the runs as CSV, as ``--csv`` does."""
+        """Write the runs as CSV, like the option ``--csv``."""
         self._native.write_csv(path)
 
     def to_parquet(self, path: _Path) -> None:
-        """Write the runs as Parquet, as ``--out`` does."""
+        """Write the runs as Parquet, like the option ``--out``."""
         self._native.write_parquet(path)
 
     def to_report(self, path: _Path) -> None:
-        """Write a report with charts, as ``--report`` does. Runs each algorithm once more, for curves over time."""
+        """Write an HTML report with charts, like the option ``--report``. Runs each algorithm once more, for curves over time."""
         self._native.write_report(path)
 
     def plot(self, metric: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw a metric over the first varied quantity, a line for each algorithm, with 95 % confidence intervals.
+        """Plot a metric over the first varied quantity, with one line for each algorithm and 95 % confidence intervals.
 
-        ``metric`` is a column of the runs with or without its unit (``goodput``, ``completion_s``); by default what the
-        scenario is run for. Raises :class:`RequestError` for one that is not there.
+        ``metric`` is a column of the runs, with or without its unit (``goodput``, ``completion_s``). The default is the
+        main metric of the scenario. Raises :class:`RequestError` for an unknown metric.
         """
         with needs("plot"):
             import matplotlib.pyplot as plt
@@ -347,20 +347,20 @@ class Comparison:
 
 
 class Paper:
-    """What became of the claims and figures of studies."""
+    """Results of reproduced studies: the verdicts on the claims of a paper, and its figures."""
 
     def __init__(self, native: NativePaper) -> None:
         self._native = native
 
     @property
     def document(self) -> dict[str, list[dict[str, Any]]]:
-        """The document of ``bentpipe paper --json``: claims by study."""
+        """The document of ``bentpipe paper --json``: the claims of each study."""
         document: dict[str, list[dict[str, Any]]] = json.loads(self._native.json)
         return document
 
     @property
     def claims(self) -> list[dict[str, Any]]:
-        """The claims of all studies, each with its study."""
+        """The claims of all studies; each contains the name of its study."""
         return [{"study": study, **claim} for study, claims in self.document.items() for claim in claims]
 
     def to_pandas(self) -> pd.DataFrame:
@@ -371,16 +371,16 @@ class Paper:
         return pd.DataFrame(self.claims)
 
     def figures(self, study: str | None = None) -> list[str]:
-        """Return the numbers of the figures of a study, or of all."""
+        """Return the numbers of the figures of one study, or of all studies."""
         names = [study] if study is not None else [name for name, _, _ in self._native.studies]
         return [number for name in names for number in self._native.figures(name)]
 
     def figure(self, number: str) -> Figure:
-        """Return a figure; a notebook shows it. Raises :class:`RequestError` for one that was not drawn."""
+        """Return a figure, which a notebook displays. Raises :class:`RequestError` if this figure was not reproduced."""
         return Figure(number, self._native.svg(number))
 
     def to_report(self, folder: _Path) -> None:
-        """Write pages, pictures and verdicts into a folder, as ``--report`` does."""
+        """Write HTML pages, figures and verdicts into a folder, like the option ``--report``."""
         self._native.write_report(folder)
 
     def __repr__(self) -> str:
@@ -398,7 +398,7 @@ class Paper:
 
 
 class Figure:
-    """A figure of a study: one picture for each choice that the paper leaves open."""
+    """A reproduced figure of a paper: one SVG for each interpretation of details that the paper leaves open."""
 
     def __init__(self, number: str, svgs: list[str]) -> None:
         self.number = number

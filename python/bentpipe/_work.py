@@ -1,4 +1,4 @@
-"""What the commands do, as functions."""
+"""The commands of the command line as functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _World = "str | PathLike[str] | Scenario"
 
 
 def scenario_of(scenario: _Path | Scenario, set: Mapping[str, object] | None) -> Scenario:
-    """Return a copy of a scenario, or the one of this name or path, with changes."""
+    """Return a changed copy of a scenario. The scenario is an object, a name or a path."""
     if isinstance(scenario, native.Scenario):
         world = scenario.copy()
     elif isinstance(scenario, str | PathLike):
@@ -89,22 +89,22 @@ def run(
 
     Args:
         scenario: name of a built-in scenario, path of a file, or a :class:`Scenario`.
-        cc: algorithm of the flows under comparison, instead of the scenario's.
-        set: changes, by key: ``{"link.satellite.rate": "50 Mbit/s"}``.
-        seed: of all random streams, instead of the scenario's; 0 to 2**64 - 1.
-        trace: True for all events, or the names of those to keep, and of sources (``["window", "rtt", "flow.bulk.0"]``); at most 20 million in memory.
-        trace_file: write events there, all or those that ``trace`` names: a table if the name ends in ``.parquet``, otherwise lines of JSON, compressed if it ends in ``.gz``.
-        pcap: write the packets as seen by the senders there.
-        pcap_link: capture at this link, before its queue, instead.
-        report: write a report there (HTML).
-        out: write one line for each flow there (Parquet).
-        memory: refuse worlds that would take more than so many bytes; by default what is free.
-        progress: show a bar; by default in a terminal and in a notebook.
+        cc: congestion-control algorithm of the flows under comparison; by default that of the scenario.
+        set: changed settings of the scenario, by key: ``{"link.satellite.rate": "50 Mbit/s"}``.
+        seed: seed of all random streams, 0 to 2**64 - 1; by default that of the scenario.
+        trace: events to record: True for all, or names of events and sources (``["window", "rtt", "flow.bulk.0"]``). At most 20 million events in memory.
+        trace_file: file for the events (all, or those named by ``trace``): Parquet if the name ends in ``.parquet``, otherwise JSON lines, compressed if it ends in ``.gz``.
+        pcap: file for the packets captured at the senders (pcap).
+        pcap_link: link at which packets are captured instead, before its queue.
+        report: file for a report (HTML).
+        out: file for a table with one row for each flow (Parquet).
+        memory: largest estimated memory of the simulation, in bytes, above which the run is refused; by default the free memory.
+        progress: True to show a progress bar; by default only in a terminal or a notebook.
 
     Raises:
-        RequestError: the scenario, a change, a name or a path is wrong; nothing was run.
+        RequestError: the scenario, a setting, a name or a path is invalid; nothing was run.
         WorkError: a file could not be written.
-        KeyboardInterrupt: Ctrl-C; nothing is kept of a single run.
+        KeyboardInterrupt: Ctrl-C was pressed; the results of this run are discarded.
 
     """
     world = scenario_of(scenario, set)
@@ -169,7 +169,7 @@ def _prepare(
 
 
 def finished(result: NativeComparison, stopped: BaseException | None) -> Comparison:
-    """Return the comparison, or raise if there is nothing in it; warn if it is not all."""
+    """Return the comparison. Raise an exception if no run finished; warn if some runs did not finish."""
     done, total = result.done
     if stopped is not None and not isinstance(stopped, KeyboardInterrupt):
         raise stopped
@@ -206,21 +206,21 @@ def compare(
 
     Args:
         scenario: name of a built-in scenario, path of a file, or a :class:`Scenario`.
-        cc: algorithms, or ``"all"``; without any, each flow keeps its own.
-        vary: values by key; every combination is compared.
-        set: changes that hold for all runs, by key.
-        seeds: runs of each point, with seeds that follow each other; 1 to 1,000,000, and at most 1,000,000 runs in all.
-        seed: the first of them, instead of the scenario's.
-        jobs: runs at a time, 1 to 4096; by default one for each core.
-        memory: refuse worlds that would take more than so many bytes; by default what is free.
-        keep: folder in which finished runs are kept; those that are there already are not repeated.
-        progress: show a bar; by default in a terminal and in a notebook.
+        cc: congestion-control algorithms, or ``"all"``; by default each flow uses that of the scenario.
+        vary: lists of values, by key; every combination of values is run.
+        set: changed settings for all runs, by key.
+        seeds: number of runs of each point, with consecutive seeds; 1 to 1,000,000, and at most 1,000,000 runs in total.
+        seed: first seed; by default that of the scenario.
+        jobs: number of simultaneous runs, 1 to 4096; by default the number of cores.
+        memory: largest estimated memory of the simulations, in bytes, above which the call is refused; by default the free memory.
+        keep: folder in which finished runs are stored; runs already stored there are not repeated.
+        progress: True to show a progress bar; by default only in a terminal or a notebook.
 
-    Ctrl-C keeps what is done: the result is that of the finished runs, with a :class:`Stopped` warning.
+    After Ctrl-C the result contains the finished runs, with a :class:`Stopped` warning.
 
     Raises:
-        RequestError: the scenario, a change, a name or a path is wrong; nothing was run.
-        WorkError: no run could be finished, or the store could not be written.
+        RequestError: the scenario, a setting, a name or a path is invalid; nothing was run.
+        WorkError: no run finished, or the folder ``keep`` could not be written.
 
     """
     sweep = _prepare(scenario, cc, vary, set, seeds, seed, jobs, memory, keep)
@@ -244,20 +244,20 @@ def sweep(
     gather: str = "comparison",
     progress: bool | None = None,
 ) -> Any:
-    """Do :func:`compare` on a Dask cluster; the result is the same to the last bit.
+    """Do the runs of :func:`compare` on a Dask cluster; the result is the same to the last bit.
 
     Points are sent as tasks of about ``task_s`` seconds. If a worker dies, another one repeats its task. Parameters without a description here
     are those of :func:`compare`.
 
     Args:
-        client: a ``dask.distributed.Client`` that is connected.
-        task_s: about how long a task takes, in seconds, 0.1 to 3600.
-        keep: folder of this process in which finished runs are kept as they come in.
-        gather: ``"comparison"`` for a :class:`Comparison`, or ``"dask"`` for a Dask DataFrame, one partition for each task, whose lines stay
+        client: a connected ``dask.distributed.Client``.
+        task_s: approximate duration of a task in seconds, 0.1 to 3600.
+        keep: folder on the client's machine in which finished runs are stored as they arrive.
+        gather: ``"comparison"`` for a :class:`Comparison`. ``"dask"`` for a Dask DataFrame with one partition for each task; its rows stay
             on the workers: ``world`` (index of the point), ``seed``, ``quantity``, ``value``.
 
     Raises:
-        RequestError: as :func:`compare`, and for a client that is closed.
+        RequestError: as for :func:`compare`, or the client is closed.
         WorkError: a run failed, or its task was lost more often than Dask allows.
 
     """
@@ -286,21 +286,21 @@ def paper(
     keep: _Path | None = None,
     progress: bool | None = None,
 ) -> Paper:
-    """Reproduce a paper: run its experiments, draw its figures, judge its claims.
+    """Reproduce a paper: run its experiments, draw its figures and test its claims.
 
     Args:
         study: name of a built-in study, ``"all"``, or the path of a study file.
-        figures: only these, and the claims about them.
-        quick: the short form: fewer seeds, shorter runs.
-        seeds: runs of each point, instead of what the study says; 1 to 1,000,000.
-        jobs: runs at a time, 1 to 4096; by default one for each core.
-        keep: folder in which finished runs are kept; it may be that of :func:`compare`.
-        progress: show a bar; by default in a terminal and in a notebook.
+        figures: figures to reproduce, with the claims about them; by default all.
+        quick: True for fewer seeds and shorter runs.
+        seeds: number of runs of each point, 1 to 1,000,000; by default that of the study.
+        jobs: number of simultaneous runs, 1 to 4096; by default the number of cores.
+        keep: folder in which finished runs are stored; it may be shared with :func:`compare`.
+        progress: True to show a progress bar; by default only in a terminal or a notebook.
 
     Raises:
-        RequestError: there is no such study or figure, or the store cannot be used.
+        RequestError: the study or figure does not exist, or the folder ``keep`` cannot be used.
         WorkError: a run failed.
-        KeyboardInterrupt: Ctrl-C; with ``keep``, the same call goes on from there.
+        KeyboardInterrupt: Ctrl-C was pressed. With ``keep``, the same call later continues from the stored runs.
 
     """
     of_points = _optional("seeds", seeds, 1)
@@ -318,42 +318,42 @@ def paper(
 
 
 def list_all(what: str) -> list[dict[str, Any]]:
-    """Return what there is: ``"cc"``, ``"scenarios"``, ``"nodes"``, ``"queues"``, ``"losses"``, ``"media"``, ``"traffic"`` or ``"papers"``.
+    """Return all available items of a kind: ``"cc"``, ``"scenarios"``, ``"nodes"``, ``"queues"``, ``"losses"``, ``"media"``, ``"traffic"`` or ``"papers"``.
 
-    Also known as ``bentpipe.list``. Raises :class:`RequestError` for another word.
+    Also available as ``bentpipe.list``. Raises :class:`RequestError` for any other kind.
     """
     listed: list[dict[str, Any]] = json.loads(native.list_json(what))
     return listed
 
 
 def show(scenario: _Path | Scenario, *, set: Mapping[str, object] | None = None) -> str:
-    """Return a scenario with every default spelled out, as TOML. Raises :class:`RequestError` with every mistake in it."""
+    """Return a scenario with all default values, as TOML. Raises :class:`RequestError` that lists every mistake in it."""
     return scenario_of(scenario, set).to_toml()
 
 
 class Observation(NamedTuple):
-    """What a sender may know of an interval; what is not known yet is zero."""
+    """Measurements of a sender during an interval. Values not yet known are zero."""
 
     t_s: float
     """Time of the observation, in seconds since the start of the run."""
     interval_s: float
     """Length of the interval, in seconds."""
     acked_segments: float
-    """Segments newly known to have arrived."""
+    """Segments newly acknowledged, including by SACK."""
     lost_segments: float
-    """Segments newly believed to be lost."""
+    """Segments newly marked lost."""
     timeouts: float
     """Expiries of the retransmission timer."""
     rtt_s: float
-    """Mean of the round-trip samples, in seconds; that of an earlier interval where this one has none."""
+    """Mean of the round-trip samples, in seconds. Without a sample in this interval, the last known mean."""
     srtt_s: float
     """Smoothed round-trip time (RFC 6298), in seconds."""
     min_rtt_s: float
     """Smallest round-trip time so far, in seconds."""
     delivery_rate_bps: float
-    """Payload newly known to have arrived, over the interval, in bit/s."""
+    """Newly acknowledged payload divided by the length of the interval, in bit/s."""
     in_flight_segments: float
-    """Segments believed to be in the network."""
+    """Segments in flight: sent, but neither acknowledged nor marked lost."""
     window_segments: float
     """The congestion window, in segments."""
     pacing_bps: float
@@ -361,14 +361,14 @@ class Observation(NamedTuple):
 
 
 class Algorithm(NamedTuple):
-    """An algorithm written in Python, and what it has cost so far."""
+    """A registered congestion-control algorithm written in Python, and the time it has used."""
 
     name: str
-    """Its name in ``cc=``."""
+    """Name of the algorithm for the parameter ``cc``."""
 
     @property
     def cost(self) -> tuple[int, float]:
-        """Decisions since it was registered, and the seconds that they took, those of waiting for the interpreter included."""
+        """Number of decisions since registration, and their total duration in seconds, including waits for Python's interpreter lock."""
         return native.cost(self.name) or (0, 0.0)
 
     def __str__(self) -> str:
@@ -383,15 +383,16 @@ def algorithm(
     *,
     every: str | float = "rtt",
 ) -> Algorithm:
-    """Make an algorithm of a policy written in Python, for ``cc=`` of :func:`run` and :func:`compare` in this process.
+    """Register a policy written in Python as an algorithm for ``cc`` of :func:`run` and :func:`compare` in this process.
 
     Args:
-        name: a name that no algorithm has; that of a former policy is replaced.
-        make: called for each connection; returns a function from an :class:`Observation` to a window in segments (1 to 1,000,000), or a pair of
-            it and a pacing rate in bit/s (up to 1e12; None or 0 for none).
-        every: when the function is called: ``"rtt"`` for each smoothed round-trip time, or seconds from 0.0001 to 3600.
+        name: name of the new algorithm. It must not be the name of a built-in algorithm; it may replace an earlier policy.
+        make: function called once for each connection. It returns the policy: a function from an :class:`Observation` to a window in segments
+            (1 to 1,000,000), or to a pair of window and pacing rate in bit/s (up to 1e12; None or 0 for no pacing).
+        every: interval between calls of the policy: ``"rtt"`` for the smoothed round-trip time, or seconds from 0.0001 to 3600.
 
-    Such an algorithm is slow, since only one thread at a time is in Python: print the result to see what it cost. An exception in it ends its run.
+    Such an algorithm is slow, since only one thread at a time can execute Python. Printing the result shows the time it used. An exception in the
+    policy ends the run.
 
     """
     if not callable(make):

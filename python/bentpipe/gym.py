@@ -1,7 +1,7 @@
-"""An environment for learned congestion control (Gymnasium): one sender in a world of Bentpipe.
+"""A Gymnasium environment for learned congestion control: the agent controls one sender in a simulated network.
 
-The world is the simulator's own, with every link, loss model, queue and other flow that a scenario may have; the agent takes the place of the algorithm of
-the one flow under comparison. It is asked once in each interval, and decides window and pacing rate.
+The environment simulates any scenario, with all its links, loss models, queues and other flows. The agent replaces the congestion control of the single flow
+under comparison. Once in each interval it chooses the window and the pacing rate.
 
 >>> env = SatelliteEnv("geo-single", every=0.1, vary={"link.satellite.rate": LogUniform(1, 20, "Mbit/s")})
 >>> observation, info = env.reset(seed=1)
@@ -49,10 +49,10 @@ Reward = Callable[[Array], Array]
 
 
 class Distribution(Protocol):
-    """Something that an episode draws a value of the scenario from."""
+    """Random distribution of a scenario's setting, from which each episode draws a value."""
 
     def draw(self, rng: np.random.Generator) -> object:
-        """Return a value as it may stand in a scenario."""
+        """Return a random value for the setting, as in a scenario file."""
 
 
 def _refuse_bounds(what: str, low: float, high: float, least: float) -> None:
@@ -64,7 +64,7 @@ def _refuse_bounds(what: str, low: float, high: float, least: float) -> None:
 
 @dataclass(frozen=True)
 class Uniform:
-    """Every value between two bounds with the same chance; ``unit`` is put behind it."""
+    """Uniform distribution between two bounds. ``unit`` is appended to the value."""
 
     low: float
     high: float
@@ -80,7 +80,7 @@ class Uniform:
 
 @dataclass(frozen=True)
 class LogUniform:
-    """Every order of magnitude between two positive bounds with the same chance; ``unit`` is put behind it."""
+    """Distribution between two positive bounds, uniform in the logarithm. ``unit`` is appended to the value."""
 
     low: float
     high: float
@@ -96,7 +96,7 @@ class LogUniform:
 
 @dataclass(frozen=True)
 class Choice:
-    """Each of some values with the same chance."""
+    """Random choice among given values, all with the same probability."""
 
     values: Sequence[object]
 
@@ -114,13 +114,14 @@ def _with_unit(value: float, unit: str) -> object:
 
 
 def throughput(observations: Array) -> Array:
-    """Reward: delivery rate of the interval in Mbit/s."""
+    """Return the reward: delivery rate of the interval in Mbit/s."""
     return observations[..., _FIELDS["delivery_rate_bps"]] / 1e6
 
 
 def power(observations: Array) -> Array:
-    """Reward: logarithm of the delivery rate in Mbit/s, less that of the queueing delay factor (smoothed over smallest round-trip time), less ten times the
-    share of segments lost: what a user wants of a link that others use, too.
+    """Return the reward: log(delivery rate in Mbit/s) - log(smoothed RTT / minRTT) - 10 * (fraction of segments lost).
+
+    It suits a link shared with other users: it rewards a high rate and penalises queueing delay and losses.
     """
     rate = observations[..., _FIELDS["delivery_rate_bps"]] / 1e6
     acked, lost = observations[..., _FIELDS["acked_segments"]], observations[..., _FIELDS["lost_segments"]]
@@ -133,16 +134,16 @@ def power(observations: Array) -> Array:
 
 @dataclass(frozen=True)
 class Normalise:
-    """Makes numbers near one of an observation, for networks: what is divided by which scale.
+    """Scales an observation to numbers of order one, as inputs of a neural network.
 
-    The fields are acknowledged, lost and flying segments and the window over the window; expiries; the round-trip time over the smallest; the delivery rate
-    over the rate of a window in a smallest round-trip time; the logarithms of window and smallest round-trip time.
+    The numbers are, in this order: acknowledged segments / window; lost segments / window; timeouts (at most 5); in-flight segments / window;
+    RTT / minRTT - 1; delivery rate / (window per minRTT); log(window) / 5; log(minRTT / 0.1 s) / 5.
     """
 
     size: int = 8
 
     def __call__(self, observations: Array) -> Array:
-        """Return an array of as many observations of ``size`` numbers."""
+        """Return an array with ``size`` numbers for each observation."""
 
         def of(name: str) -> Array:
             return observations[..., _FIELDS[name]]
@@ -164,9 +165,10 @@ class Normalise:
 
 
 def to_action(change: Array, windows: Array, pace: Array, rtts: Array) -> Array:
-    """Turn what a policy says into window (segments) and pacing rate (bit/s).
+    """Convert the output of a policy to window (segments) and pacing rate (bit/s).
 
-    ``change`` in -1 to 1 halves to doubles the window; a ``pace`` above 0 spaces segments of 1500 bytes over a round-trip time of ``rtts`` seconds.
+    The window is multiplied by 2**change, with ``change`` from -1 to 1. A ``pace`` above 0 turns pacing on: 1.2 windows of 1500-byte segments per
+    round-trip time of ``rtts`` seconds.
     """
     window = np.clip(windows * np.exp2(np.clip(change, -1.0, 1.0)), 1.0, 1e6)
     rate = np.where(pace > 0, 1.2 * window * 8.0 * 1500.0 / np.maximum(rtts, 1e-3), 0.0)
@@ -174,7 +176,7 @@ def to_action(change: Array, windows: Array, pace: Array, rtts: Array) -> Array:
 
 
 class _Worlds:
-    """What the single and the vector environment share."""
+    """Common parts of the single and the vector environment."""
 
     def __init__(
         self,
@@ -187,7 +189,7 @@ class _Worlds:
         if isinstance(every, str) and every != "rtt":
             raise RequestError(f'every: found {every!r}, accepted: "rtt", or 0.0001 to 3600 seconds')
         self.base = scenario_of(scenario, set)
-        self.base.to_toml()  # whatever is wrong is said now
+        self.base.to_toml()  # raises now if the scenario is invalid
         self.vary = dict(vary or {})
         for key, distribution in self.vary.items():
             if not callable(getattr(distribution, "draw", None)):
@@ -206,7 +208,7 @@ class _Worlds:
         return np.frombuffer(observation, dtype=np.float64), state
 
     def info(self, index: int) -> dict[str, Any]:
-        """What a world that is over measured, as ``bentpipe run --json`` says it."""
+        """Results of a finished world, as in the document of ``bentpipe run --json``."""
         result = self.worlds.result(index)
         return {} if result is None else {"result": json.loads(result)}
 
@@ -218,25 +220,25 @@ def _spaces() -> tuple[gym.spaces.Box, gym.spaces.Box]:
 
 
 class SatelliteEnv(gym.Env[Any, Any]):
-    """One world, one sender.
+    """Environment with one simulated network and one controlled sender.
 
     Observations are the fields of :class:`bentpipe.Observation`, float64. An action is a window in segments (1 to 1,000,000) and a pacing rate in bit/s (0 for
-    none, up to 1e12). An episode is truncated when the duration of the scenario is over, and terminated when its flow is, or was aborted.
-    The same seed gives the same episodes.
+    none, up to 1e12). An episode is truncated at the end of the scenario's duration. It is terminated when its flow completes or is aborted.
+    The same seed produces the same episodes.
 
     Args:
         scenario: name, path or :class:`bentpipe.Scenario`; exactly one of its flows must be under comparison (not ``fixed``).
-        set: changes, by key.
-        vary: what each episode draws anew, by key: :class:`Uniform`, :class:`LogUniform`, :class:`Choice`.
-        every: an interval is ``"rtt"``, the smoothed round-trip time (0.1 s before it is known), or seconds from 0.0001 to 3600.
-        reward: from an array of observations (last axis: the fields) to an array of rewards; :func:`throughput`, :func:`power`, or your own.
+        set: changed settings, by key.
+        vary: settings drawn at random for each episode, by key: :class:`Uniform`, :class:`LogUniform`, :class:`Choice`.
+        every: interval between actions: ``"rtt"`` for the smoothed round-trip time (0.1 s until it is known), or seconds from 0.0001 to 3600.
+        reward: function from an array of observations (last axis: the fields) to an array of rewards: :func:`throughput`, :func:`power`, or your own.
 
     Raises:
-        RequestError: the scenario or a parameter is wrong; also from ``reset``, for a value that was drawn.
+        RequestError: the scenario or a parameter is invalid. ``reset`` raises it for an invalid random value.
 
     """
 
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (Gymnasium wants it so)
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (Gymnasium requires it)
 
     def __init__(
         self,
@@ -263,7 +265,7 @@ class SatelliteEnv(gym.Env[Any, Any]):
         return observation, {"drawn": self._worlds.drawn[0]}
 
     def step(self, action: Array) -> tuple[Array, float, bool, bool, dict[str, Any]]:
-        """Act for an interval. Raises :class:`RequestError` for an action that is no pair of finite numbers."""
+        """Apply an action for one interval. Raises :class:`RequestError` unless the action is a pair of finite numbers."""
         actions = _actions(action, (2,))
         observations, states = self._worlds.worlds.step(actions, b"\0")
         observation = np.frombuffer(observations, dtype=np.float64)
@@ -284,13 +286,13 @@ def _actions(action: Array, shape: tuple[int, ...]) -> bytes:
 
 
 class SatelliteVectorEnv(VectorEnv[Any, Any, Any]):
-    """Many worlds that one call steps, in Rust and without the interpreter's lock. The parameters are those of :class:`SatelliteEnv`.
+    """Environment with many simulated networks, all advanced by one call in Rust without Python's interpreter lock.
 
-    An episode that ended is begun anew by the next step (Gymnasium's ``AutoresetMode.NEXT_STEP``): the action of that step is ignored, its reward is 0.
-    The worlds run one after the other on the calling thread; for more cores, use more processes.
+    The parameters are those of :class:`SatelliteEnv`. After the end of an episode, the next step begins a new one (Gymnasium's ``AutoresetMode.NEXT_STEP``).
+    That step ignores its action and has reward 0. The networks are simulated one after another on the calling thread. To use more cores, start more processes.
     """
 
-    metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 (Gymnasium wants it so)
+    metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 (Gymnasium requires it)
 
     def __init__(
         self,
@@ -314,7 +316,7 @@ class SatelliteVectorEnv(VectorEnv[Any, Any, Any]):
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Array, dict[str, Any]]:
-        """Begin an episode in every world; a seed gives world ``i`` the seed ``seed + i``."""
+        """Begin an episode in every network. Network ``i`` uses the seed ``seed + i``."""
         if seed is not None or not self._rngs:
             seeds = (
                 seed
@@ -329,7 +331,7 @@ class SatelliteVectorEnv(VectorEnv[Any, Any, Any]):
         return observations, {"drawn": np.array(self._worlds.drawn, dtype=object)}
 
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
-        """Act in every world for an interval. Raises :class:`RequestError` for actions that are not finite numbers of shape (num_envs, 2)."""
+        """Apply one action to each network for one interval. Raises :class:`RequestError` unless actions are finite numbers of shape (num_envs, 2)."""
         packed = _actions(actions, (self.num_envs, 2))
         over = self._over
         raw, states = self._worlds.worlds.step(packed, over.tobytes())
@@ -352,7 +354,7 @@ class SatelliteVectorEnv(VectorEnv[Any, Any, Any]):
 
 
 def observation_of(values: Array) -> Observation:
-    """Return the fields of one observation by name."""
+    """Convert an array to an :class:`bentpipe.Observation` with named fields."""
     return Observation(*(float(value) for value in values))
 
 

@@ -1,7 +1,8 @@
-"""Trains a small network to be a congestion control, and sets it beside CUBIC, BBR and STAR.
+"""Trains a small neural network as a congestion control, and compares it with CUBIC, BBR and STAR.
 
-An evolution strategy in plain NumPy (Salimans et al., 2017, arXiv:1703.03864): in each generation, the weights are disturbed in many directions and their opposites, each tried
-in worlds of its own, and moved towards what did well. ``python learner.py`` takes some minutes on one core; ``--generations 3`` is a try.
+The training is an evolution strategy in plain NumPy (Salimans et al., 2017, arXiv:1703.03864). In each generation, the weights are perturbed in many random directions and
+their opposites. Each perturbation is tried in simulated networks, and the weights move towards the successful ones. ``python learner.py`` needs some minutes on one core;
+``--generations 3`` is a quick test.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ SIZE = INPUTS * HIDDEN + HIDDEN + HIDDEN * 2 + 2
 NORMALISE = gym.Normalise()
 WINDOW, MIN_RTT = 10, 7  # fields of an observation
 
-# What the policy is trained on: losses over five orders of magnitude, several rates and buffers.
+# Settings drawn at random in training: loss rates over five orders of magnitude, several rates and buffer sizes.
 WORLDS = {
     "link.satellite.loss.rate": gym.LogUniform(1e-6, 3e-2),
     "link.satellite.rate": gym.LogUniform(3, 15, "Mbit/s"),
@@ -37,7 +38,7 @@ SETTINGS = {
 
 
 def act(weights: np.ndarray, observations: np.ndarray) -> np.ndarray:
-    """Windows and pacing rates for observations; each has weights of its own, along the first axis."""
+    """Compute windows and pacing rates for observations. The first axis pairs each observation with its own weights."""
     hidden_end = INPUTS * HIDDEN
     first = weights[:, :hidden_end].reshape(-1, INPUTS, HIDDEN)
     second = weights[:, hidden_end + HIDDEN : hidden_end + HIDDEN + HIDDEN * 2].reshape(-1, HIDDEN, 2)
@@ -49,7 +50,7 @@ def act(weights: np.ndarray, observations: np.ndarray) -> np.ndarray:
 
 
 def returns(env: gym.SatelliteVectorEnv, weights: np.ndarray, seeds: list[int | None]) -> np.ndarray:
-    """Mean reward of one episode in each world."""
+    """Return the mean reward of one episode in each simulated network."""
     observations, _ = env.reset(seed=seeds)
     total, steps, running = np.zeros(env.num_envs), np.zeros(env.num_envs), np.ones(env.num_envs, dtype=bool)
     while running.any():
@@ -63,7 +64,7 @@ def returns(env: gym.SatelliteVectorEnv, weights: np.ndarray, seeds: list[int | 
 def train(
     generations: int, pairs: int, worlds: int, seed: int, say: Callable[[str], Any] = print
 ) -> np.ndarray:
-    """Return weights after so many generations of ``pairs`` disturbances and their opposites, each in ``worlds`` worlds."""
+    """Return the trained weights. Each generation tries ``pairs`` perturbations and their opposites in ``worlds`` networks each."""
     rng = np.random.default_rng(seed)
     env = gym.SatelliteVectorEnv(
         2 * pairs * worlds, "geo-single", set=SETTINGS, vary=WORLDS, every="rtt", reward=gym.power
@@ -73,7 +74,7 @@ def train(
     for generation in range(generations):
         noise = rng.standard_normal((pairs, SIZE))
         population = np.concatenate([mean + sigma * noise, mean - sigma * noise])
-        # All are tried in the same worlds, so that luck does not decide.
+        # All perturbations use the same seeds, so that random differences between the networks do not decide.
         seeds: list[int | None] = [int(one) for one in rng.integers(2**31, size=worlds)] * (2 * pairs)
         scores = (
             returns(env, np.repeat(population, worlds, axis=0), seeds).reshape(2 * pairs, worlds).mean(axis=1)
@@ -92,7 +93,7 @@ def train(
 
 
 def policy(weights: np.ndarray) -> Callable[[], Callable[[bp.Observation], tuple[float, float | None]]]:
-    """Make the trained network an algorithm of `bentpipe.compare`."""
+    """Return the trained network as a policy for `bentpipe.algorithm`."""
 
     def decide(observation: bp.Observation) -> tuple[float, float | None]:
         window, pacing_bps = act(weights[None, :], np.array(observation)[None, :])[0]
@@ -104,7 +105,7 @@ def policy(weights: np.ndarray) -> Callable[[], Callable[[bp.Observation], tuple
 def compare(
     weights: np.ndarray, seeds: int = 3, duration: str = "60 s"
 ) -> tuple[bp.Comparison, bp.Algorithm]:
-    """Set the network beside others, in worlds that it has not seen."""
+    """Compare the trained network with other algorithms, on settings and seeds not used in training."""
     learned = bp.algorithm("learned", policy(weights))
     result = bp.compare(
         "geo-single",

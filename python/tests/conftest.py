@@ -2,7 +2,7 @@ import pytest
 
 import bentpipe as bp
 
-# A world that takes milliseconds.
+# A scenario that is simulated within milliseconds.
 SMALL = {"duration": "5 s", "flow.bulk.count": 2}
 
 

@@ -53,7 +53,7 @@ def test_results_may_stay_on_the_cluster(client, small):
 
 
 def busy_worker(cluster):
-    """The process of a worker that has work, as soon as there is one."""
+    """Wait for a worker with a running task and return its process id."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         for worker in list(cluster.scheduler.workers.values()):

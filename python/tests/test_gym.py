@@ -53,7 +53,7 @@ def test_an_episode_ends_with_the_scenario_and_says_what_was_measured():
     assert 90 <= steps <= 100
     (flow,) = info["result"]["flows"]
     assert flow["cc"] == "agent" and flow["sent_segments"] > 300
-    # What the agent saw is what was delivered, but for what was on its way at the end.
+    # The observations add up to the delivered data, except for the data in flight at the end.
     assert acked == pytest.approx(flow["delivered_bytes"] / 1448, rel=0.1)
     with pytest.raises(bp.Error, match="reset"):
         env.step(ACTION)

@@ -1,4 +1,5 @@
-//! Inputs made up from a seed: bytes for the stack, and what is known changed here and there for the readers.
+//! Generator of random inputs from a seed: random bytes for the stack, and mutations of known inputs for the
+//! parsers.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -7,7 +8,7 @@ use bentpipe_base::Rng;
 
 use crate::Target;
 
-/// Files below `folder` whose names end in `ending`, in order.
+/// Returns the content of the files below `folder` with the extension `ending`, in order.
 fn files(folder: &Path, ending: &str) -> io::Result<Vec<Vec<u8>>> {
     let mut paths: Vec<_> =
         fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
@@ -16,7 +17,7 @@ fn files(folder: &Path, ending: &str) -> io::Result<Vec<Vec<u8>>> {
     paths.iter().filter(fits).map(fs::read).collect()
 }
 
-/// The packets of a capture (pcapng, little-endian).
+/// Returns the packets of a capture (pcapng, little-endian).
 fn captured(file: &[u8]) -> Vec<Vec<u8>> {
     const ENHANCED_PACKET: usize = 6;
     let word = |at: usize| {
@@ -33,7 +34,8 @@ fn captured(file: &[u8]) -> Vec<Vec<u8>> {
     packets
 }
 
-/// What the repository has of a target's inputs: what people wrote, and what fuzzing has found.
+/// Returns the known inputs of a target in the repository: files written by people, and inputs found by
+/// fuzzing.
 fn known(target: Target, root: &Path) -> io::Result<Vec<Vec<u8>>> {
     let mut known = match target {
         Target::Wire => captured(&fs::read(root.join("crates/wire/tests/corpus/linux.pcapng"))?),
@@ -47,40 +49,40 @@ fn known(target: Target, root: &Path) -> io::Result<Vec<Vec<u8>>> {
     Ok(known)
 }
 
-/// Makes inputs up, one after the other.
+/// Generator of a sequence of inputs.
 pub struct Generator {
     target: Target,
     rng: Rng,
-    /// Inputs to begin with.
+    /// Known inputs (the corpus).
     known: Vec<Vec<u8>>,
     input: Vec<u8>,
 }
 
-/// Most bytes of an input that is made up from nothing.
+/// Maximum length of a random input, in bytes.
 const LONGEST: u64 = 2048;
 
-/// Bytes that mean something to many readers.
+/// Byte values with a special meaning in many formats.
 const TELLING: &[u8] =
     &[0, 1, 4, 5, 6, 8, 0x45, 0x60, 0x7f, 0x80, 0xff, b'"', b'[', b'=', b'\n', b'.', b'-', b'9'];
 
 impl Generator {
-    /// Inputs for `target` from `seed`, beginning with what the repository at `root` has of them.
+    /// Makes a generator for `target` from `seed`, with the known inputs in the repository at `root`.
     ///
     /// # Errors
-    /// If that cannot be read.
+    /// If these inputs cannot be read.
     pub fn new(target: Target, root: &Path, seed: u64) -> io::Result<Self> {
         let known = known(target, root)?;
         Ok(Self { target, rng: Rng::stream(seed, target.name()), known, input: Vec::new() })
     }
 
-    /// The corpus.
+    /// Returns the known inputs.
     pub fn known(&self) -> &[Vec<u8>] {
         &self.known
     }
 
-    /// The next input.
+    /// Returns the next input.
     pub fn next_input(&mut self) -> &[u8] {
-        // Any bytes are a story for the stack; the readers would refuse most of them at once.
+        // Random bytes are valid input for the stack. The parsers would reject most of them at once.
         let invents =
             self.known.is_empty() || self.rng.below(16) < if self.target == Target::Stack { 15 } else { 1 };
         if invents {
@@ -121,7 +123,7 @@ impl Generator {
                 self.input.drain(at..end);
             }
             _ => {
-                // A piece of another one.
+                // A piece of another input.
                 let other = &self.known[self.rng.below(self.known.len() as u64) as usize];
                 let from = self.rng.below(other.len() as u64 + 1) as usize;
                 let to = (from + 1 + self.rng.below(64) as usize).min(other.len());

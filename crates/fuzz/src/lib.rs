@@ -1,9 +1,9 @@
-//! Fuzzing: made-up packets for the stack and the packet readers, made-up text for the readers of scenarios, studies, settings and packet
-//! scripts.
+//! Fuzzing: random packets for the stack and the packet parsers, and random text for the parsers of scenarios, studies, settings
+//! and packet scripts.
 //!
-//! A [`Target`] takes any bytes and must neither panic nor use more than it may. Three things feed it: the corpus and a few thousand
-//! inputs in `cargo test`; the program of this crate, which makes inputs up by the million from a seed; and libFuzzer, which looks for
-//! inputs that reach new code (`scripts/fuzz`).
+//! A [`Target`] accepts any bytes. It must neither panic nor exceed its limits of memory. There are three sources of inputs.
+//! `cargo test` uses the corpus and a few thousand random inputs. The program of this crate makes millions of random inputs from
+//! a seed. libFuzzer searches for inputs that reach new code (`scripts/fuzz`).
 
 mod generate;
 mod readers;
@@ -11,32 +11,32 @@ mod stack;
 
 pub use generate::Generator;
 
-/// What is fed.
+/// The code under test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
-    /// The readers of IP, TCP, options and ICMP.
+    /// The parsers of IP, TCP, options and ICMP.
     Wire,
-    /// A stack of many connections: packets, calls of applications and time.
+    /// A stack with many connections: packets, calls of applications, and passing time.
     Stack,
-    /// The reader of scenarios.
+    /// The parser of scenarios.
     Scenario,
-    /// The reader of studies.
+    /// The parser of studies.
     Study,
-    /// The reader of `KEY=VALUE`: what `--set` and the emulator's HTTP take.
+    /// The parser of `KEY=VALUE` settings, used by `--set` and the emulator's HTTP interface.
     Setting,
-    /// The reader of packet scripts.
+    /// The parser of packet scripts.
     Script,
 }
 
-/// What an input did.
+/// Statistics of an executed input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Done {
-    /// Packets that were handed to a stack.
+    /// Number of packets that the stack handled.
     pub packets: u64,
 }
 
 impl Target {
-    /// All of them, with their names.
+    /// All targets with their names.
     pub const ALL: &[(&str, Self)] = &[
         ("wire", Self::Wire),
         ("stack", Self::Stack),
@@ -46,17 +46,17 @@ impl Target {
         ("script", Self::Script),
     ];
 
-    /// The target of this name.
+    /// Returns the target of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(found, _)| *found == name).map(|(_, target)| *target)
     }
 
-    /// Its name.
+    /// Returns the target's name.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, target)| *target == self).map_or("", |(name, _)| name)
     }
 
-    /// Feeds it. Whatever must not happen panics.
+    /// Executes an input. Forbidden behaviour panics.
     pub fn run(self, bytes: &[u8]) -> Done {
         match self {
             Self::Wire => readers::wire(bytes),

@@ -1,5 +1,6 @@
-//! Feeds a target with inputs made up from a seed: `bentpipe-fuzz TARGET COUNT [SEED]`; of the stack the packets are counted, of the others
-//! the inputs. The one that fails is left in `fuzz-failure.bin`: `bentpipe-fuzz TARGET FILE` runs it again.
+//! Tests a target with random inputs from a seed: `bentpipe-fuzz TARGET COUNT [SEED]`. COUNT is a number of packets for the
+//! stack, and a number of inputs for other targets. A failing input is written to `fuzz-failure.bin`; `bentpipe-fuzz TARGET FILE`
+//! repeats it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Readers of bytes and of text.
+//! Tests of the parsers of packets and of text.
 
 use bentpipe_scenario::Draft;
 use bentpipe_script::{Script, Statement};
@@ -8,15 +8,16 @@ use bentpipe_wire::{
     Payload, mark_congestion,
 };
 
-/// The largest text that is read: a longer one only takes longer.
+/// Maximum length of a text. Longer texts only need more time.
 const LONGEST: usize = 1 << 16;
 
-/// The worlds that settings are tried on: a plain one, one with medium access and proxies, one with a constellation.
+/// Scenarios for the test of settings: a plain one, one with medium access and proxies, and one with a
+/// constellation.
 const WORLDS: [&str; 3] = ["geo-dumbbell", "geo-vsat", "leo-starlink"];
-/// Settings of one input.
+/// Maximum number of settings in an input.
 const MOST_SETTINGS: usize = 32;
 
-/// Everything that looks at a packet before it is known to be one. What was read is written and must read the same.
+/// Tests all packet parsers on untrusted bytes. A parsed packet is written, parsed again, and must be equal.
 pub fn wire(bytes: &[u8]) {
     Options::read(bytes);
     let _ = Offload::read(bytes);
@@ -62,7 +63,7 @@ fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(&bytes[..bytes.len().min(LONGEST)]).ok()
 }
 
-/// A scenario, with every mistake in it, and what is shown of it.
+/// Tests the scenario parser, its error messages, and the output of the scenario.
 pub fn scenario(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let Ok(draft) = Draft::parse("fuzz.toml", text) else { return };
@@ -72,13 +73,13 @@ pub fn scenario(bytes: &[u8]) {
     assert!(again.is_ok(), "what is shown of a scenario is one: {}\n{shown}", again.unwrap_err());
 }
 
-/// A study: its worlds, figures and claims.
+/// Tests the study parser: scenarios, figures and claims.
 pub fn study(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let _ = Study::parse("fuzz.toml", text);
 }
 
-/// Settings, one a line, of a built-in world: all of them are applied, and what comes out is read as a whole.
+/// Applies settings, one per line, to a built-in scenario, and then checks the whole scenario.
 pub fn setting(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let world = WORLDS[text.len() % WORLDS.len()];
@@ -89,7 +90,7 @@ pub fn setting(bytes: &[u8]) {
     let _ = draft.scenario();
 }
 
-/// A packet script, run if it can be read.
+/// Tests the parser of packet scripts, and runs valid scripts.
 pub fn script(bytes: &[u8]) {
     let Some(text) = text(bytes) else { return };
     let _ = Statement::parse("fuzz.pkt", text);

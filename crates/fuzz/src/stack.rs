@@ -1,7 +1,7 @@
-//! A stack among strangers: the bytes of an input say what arrives, what the applications do and how time passes.
+//! Test of a stack with random peers. The bytes of an input determine arriving packets, calls of applications and passing time.
 //!
-//! Numbers are drawn near those that matter to the connection, so that many segments are nearly right; some are exactly right, so that
-//! connections get somewhere.
+//! Random numbers are near the valid numbers of the connection, so that many segments are almost valid. Some are exactly valid,
+//! so that connections make progress.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use bentpipe_wire::{Datagram, Ends, Header, IpFields, Offload, Options, Packet, 
 
 use crate::Done;
 
-/// Bounds of the stack under test: small, so that they are reached.
+/// Limits of the stack under test. They are small, so that tests reach them.
 const LIMITS: Limits = Limits { connections: 12, half_open: 4, accept_queue: 4, orphans: 6, bytes: 1 << 18 };
 
-/// Port that listens.
+/// Port of the listening socket.
 const PORT: u16 = 80;
-/// Strangers: half of them over IPv6.
+/// Number of peers; half of them use IPv6.
 const STRANGERS: usize = 16;
-/// Packets that may leave after one thing happened: every segment of all buffers twice.
+/// Maximum number of packets sent after one event: all segments of all buffers, twice.
 const MOST_ANSWERS: u32 = 2 * (LIMITS.bytes as u32) / 32;
 
-/// Bytes as decisions; zeros when they are used up.
+/// Source of decisions from the input's bytes; zeros after their end.
 struct Dice<'a>(&'a [u8]);
 
 impl Dice<'_> {
@@ -42,16 +42,16 @@ impl Dice<'_> {
     }
 }
 
-/// What a stranger knows of its connection.
+/// Information of a peer about its connection.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
-    /// Next number of its own, and the last one that was acknowledged.
+    /// The peer's next sequence number, and its last acknowledged number.
     own: u32,
     acked: u32,
-    /// Next number of the stack, and the window that it granted.
+    /// Next expected sequence number of the stack, and the window that the stack granted.
     theirs: u32,
     window: u16,
-    /// The last timestamp of the stack, if it sends them.
+    /// Last timestamp of the stack, if it sends timestamps.
     stamp: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ struct World {
     stack: Stack,
     now: Instant,
     known: [Known; STRANGERS],
-    /// Connections that an application holds.
+    /// Connections open in an application.
     held: Vec<Id>,
     config: Arc<Config>,
     done: Done,
@@ -79,7 +79,7 @@ fn stranger(number: usize) -> SocketAddr {
     SocketAddr::new(address, 1000)
 }
 
-/// Runs an input; whatever must not happen panics.
+/// Executes an input. Forbidden behaviour panics.
 pub fn run(bytes: &[u8]) -> Done {
     let mut dice = Dice(bytes);
     let mut world = World::new(dice.byte());
@@ -141,14 +141,14 @@ impl World {
         self.drain();
     }
 
-    /// Hands a packet to the stack.
+    /// Passes a packet to the stack.
     fn arrive(&mut self, bytes: &[u8]) {
         self.done.packets += 1;
         self.stack.handle_packet(self.now, &Offload::default(), bytes);
         self.drain();
     }
 
-    /// Takes what leaves, and learns its numbers.
+    /// Takes the packets that the stack sends, and stores their numbers.
     fn drain(&mut self) {
         let mut answers = 0;
         let mut out = std::mem::take(&mut self.packet);
@@ -178,7 +178,7 @@ impl World {
         }
     }
 
-    /// A segment with numbers near those that matter.
+    /// Sends a segment with numbers near the valid ones.
     fn segment(&mut self, dice: &mut Dice) {
         let at = usize::from(dice.byte()) % STRANGERS;
         let known = self.known[at];
@@ -239,7 +239,7 @@ impl World {
         self.arrive(&bytes);
     }
 
-    /// What a peer does that keeps to the rules: it opens, acknowledges everything, and sends the next data.
+    /// Acts as a correct peer: opens a connection, acknowledges everything, and sends the next data.
     fn polite(&mut self, dice: &mut Dice) {
         let at = usize::from(dice.byte()) % STRANGERS;
         let choice = dice.byte();
@@ -308,7 +308,7 @@ impl World {
         let Some(id) = self.pick(dice) else { return };
         let mut bytes = vec![0; usize::from(dice.short())];
         let read = self.stack.read(self.now, id, &mut bytes);
-        // All payload is sevens: nothing else may ever be read.
+        // All payload bytes are 7, so the application must read only sevens.
         assert!(bytes[..read].iter().all(|byte| *byte == 7), "what was read never arrived");
     }
 
@@ -334,7 +334,7 @@ impl World {
         }
     }
 
-    /// A router's report about a segment that may or may not be under way.
+    /// Sends a router's report about a segment that may be in flight or not.
     fn report(&mut self, dice: &mut Dice) {
         let at = usize::from(dice.byte()) % STRANGERS;
         let remote = stranger(at);
@@ -361,13 +361,13 @@ impl World {
         self.arrive(&bytes);
     }
 
-    /// What must hold at any time.
+    /// Checks the conditions that must always hold.
     fn check(&self) {
         assert!(self.stack.connections() <= LIMITS.connections, "{} connections", self.stack.connections());
         assert!(self.stack.held_bytes() <= LIMITS.bytes, "{} bytes", self.stack.held_bytes());
     }
 
-    /// When the applications have gone and nothing is heard any more, nothing remains.
+    /// Checks that the stack frees all memory after the applications ended and the peers are silent.
     fn end(&mut self) {
         for id in std::mem::take(&mut self.held) {
             self.stack.close(self.now, id);
@@ -383,7 +383,7 @@ impl World {
     }
 }
 
-/// An IP packet around a payload.
+/// Makes an IP packet with a payload.
 fn ip_packet(source: IpAddr, destination: IpAddr, number: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     match (source, destination) {

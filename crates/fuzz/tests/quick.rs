@@ -1,6 +1,7 @@
-//! The quick form of fuzzing: the corpus, and a few inputs of each target that are made up from a seed.
+//! Short fuzzing test: the corpus, and a few random inputs for each target.
 //!
-//! `BENTPIPE_FUZZ=100 cargo test -p bentpipe-fuzz` feeds a hundred times as many; `bentpipe-fuzz` and `scripts/fuzz` are the long forms.
+//! `BENTPIPE_FUZZ=100 cargo test -p bentpipe-fuzz` uses a hundred times as many inputs. `bentpipe-fuzz` and `scripts/fuzz` run
+//! longer tests.
 
 use std::env;
 use std::path::Path;

@@ -3,41 +3,42 @@
 use std::io::{self, ErrorKind, Write};
 use std::process::{Command, Stdio};
 
-/// A program of the system.
+/// A program of the operating system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// Its name.
+    /// Name of the executable.
     pub name: &'static str,
-    /// The Debian package that it is in.
+    /// Debian package that contains the program.
     pub package: &'static str,
 }
 
-/// Configures addresses, devices and routes.
+/// The program that configures addresses, devices and routes.
 pub const IP: Program = Program { name: "ip", package: "iproute2" };
-/// Configures the packet filter.
+/// The program that configures the packet filter (nftables).
 pub const NFT: Program = Program { name: "nft", package: "nftables" };
 
-/// Why a program did not do its work.
+/// Reason for the failure of a program.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// It is not installed.
+    /// The program is not installed.
     #[error("the program `{}` is missing: install the package {}", .0.name, .0.package)]
     Missing(Program),
-    /// It could not be run, or ended with an error.
+    /// The program could not be started, or ended with an error.
     #[error("{program}: {source}")]
     Failed {
         /// Name of the program.
         program: &'static str,
-        /// What it wrote on standard error. Of the kind [`ErrorKind::PermissionDenied`] if it was not permitted to do its work.
+        /// Text that the program wrote to standard error. Its kind is [`ErrorKind::PermissionDenied`] if rights were missing.
         source: io::Error,
     },
 }
 
 impl Program {
-    /// Runs the program with `script` as its standard input, in the network namespace of the calling thread. Returns what it wrote.
+    /// Runs the program with `script` as its standard input, in the network namespace of the calling thread. Returns the standard
+    /// output.
     ///
     /// # Errors
-    /// [`Failure`] if it is missing or did not succeed.
+    /// [`Failure`] if the program is missing or did not succeed.
     pub fn run(self, arguments: &[&str], script: &str) -> Result<String, Failure> {
         let failed = |source| Failure::Failed { program: self.name, source };
         let spawned = Command::new(self.name)
@@ -51,7 +52,7 @@ impl Program {
             _ => failed(error),
         })?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A program that ends before it has read everything says why on its standard error.
+            // A program that ends before it has read its input reports the reason on standard error.
             let _ = stdin.write_all(script.as_bytes());
         }
         let output = child.wait_with_output().map_err(failed)?;
@@ -72,7 +73,8 @@ pub fn nft(script: &str) -> Result<(), Failure> {
     NFT.run(&["-f", "-"], script).map(drop)
 }
 
-/// Changes addresses, devices and routes in the network namespace of the calling thread: one command in each line, with `options` for all.
+/// Changes addresses, devices and routes in the network namespace of the calling thread. Each line is one command; `options`
+/// apply to all.
 ///
 /// # Errors
 /// Those of [`Program::run`].

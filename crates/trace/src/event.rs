@@ -1,61 +1,61 @@
 use bentpipe_base::{Instant, Segment, WindowState};
 use serde::Serialize;
 
-/// Why a packet did not arrive.
+/// Reason why a packet did not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DropCause {
-    /// The queue had no room, or active queue management chose this packet.
+    /// The queue was full, or active queue management dropped the packet.
     Queue,
-    /// A low-priority packet was refused or pushed out by a priority discipline.
+    /// A priority queue refused or pushed out a low-priority packet.
     LowPriority,
     /// Transmission error.
     Error,
-    /// The link was out.
+    /// Outage of the link.
     Outage,
-    /// A shared medium let no transmission of it through: all of them collided.
+    /// All transmissions of the packet on a shared medium collided.
     Access,
 }
 
-/// One thing that happened.
+/// An event in the simulated network.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event {
     /// A connection sent a segment.
     Sent(Segment),
     /// A connection received a segment.
     Received(Segment),
-    /// Window, threshold, rate or phase changed.
+    /// Congestion window, slow-start threshold, pacing rate or phase changed.
     Window(WindowState),
-    /// A round-trip sample in nanoseconds, with the smoothed value after it.
+    /// A round-trip sample, with the smoothed RTT after it.
     Rtt {
-        /// Latest sample.
+        /// The round-trip sample in nanoseconds.
         sample_ns: u64,
-        /// Smoothed round-trip time.
+        /// Smoothed round-trip time in nanoseconds.
         srtt_ns: u64,
     },
     /// Loss recovery began.
     RecoveryEntered,
     /// Loss recovery ended.
     RecoveryLeft,
-    /// The retransmission timer expired; consecutive expiries counted from 1.
+    /// The retransmission timer expired.
     Timeout {
-        /// 1 for the first expiry of an episode.
+        /// Number of consecutive expiries, starting at 1.
         consecutive: u32,
     },
-    /// A reduction was taken back because the loss or timeout turned out to be none.
+    /// A reduction was undone, because the loss or timeout was spurious.
     Undone,
-    /// A link was offered a packet of so many bytes; a drop follows at once if it was refused.
+    /// A packet arrived at a link. If the link refuses it, a drop event follows immediately.
     Offered {
-        /// Packets waiting after it.
+        /// Number of packets in the queue after this arrival.
         waiting: u32,
-        /// Size on the wire.
+        /// Size of the packet on the wire, in bytes.
         bytes: u32,
     },
-    /// A link dropped a packet of so many bytes.
+    /// A link dropped a packet.
     Dropped {
-        /// Why.
+        /// Reason for the drop.
         cause: DropCause,
-        /// Size on the wire.
+        /// Size of the packet on the wire, in bytes.
         bytes: u32,
     },
 }
@@ -75,7 +75,7 @@ impl Event {
         "dropped",
     ];
 
-    /// What the event is called.
+    /// Returns the event's name.
     pub const fn name(&self) -> &'static str {
         let index = match self {
             Self::Sent(_) => 0,
@@ -93,20 +93,21 @@ impl Event {
     }
 }
 
-/// An event with its time and its place: a flow or a link by its index in the world.
+/// An event with its time and source. The source is a flow or link, by its index in the world.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Record {
-    /// When.
+    /// Time of the event.
     pub at: Instant,
-    /// Index of the connection end or link, in the namespace that the driver documents.
+    /// Index of the connection's end or of the link, as documented by the driver.
     pub source: u32,
-    /// What.
+    /// The event itself.
     pub event: Event,
 }
 
-/// Takes records. The drivers are generic over it, so that a world without a trace pays nothing.
+/// Receiver of records. The drivers are generic over it, so a simulation without a trace has no
+/// cost for tracing.
 pub trait Sink {
-    /// Takes one record.
+    /// Processes one record.
     fn record(&mut self, record: &Record);
 }
 

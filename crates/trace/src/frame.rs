@@ -1,11 +1,11 @@
-//! IPv4 packets synthesised from segments: headers with everything a packet analyser wants to see, payload of zeros.
+//! IPv4 packets generated from segments: complete headers for packet analysers, and a payload of zeros.
 
 use core::net::SocketAddr;
 
 use bentpipe_base::Segment;
 use bentpipe_wire::{Conversation, Ends, IpFields, Packet, Payload};
 
-/// An end of a connection on the wire.
+/// Address and port of one end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Endpoint {
     /// IPv4 address.
@@ -14,22 +14,22 @@ pub struct Endpoint {
     pub port: u16,
 }
 
-/// Which end of a connection sent a segment.
+/// The end of a connection that sent a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum From {
     /// The end that opened the connection.
     Opener,
-    /// The other one.
+    /// The end that accepted the connection.
     Listener,
 }
 
-/// Turns the segments of one connection into packets.
+/// Converts the segments of one connection into packets.
 ///
-/// It remembers the window scales that the two SYNs agreed upon, so it must see the connection from its beginning.
+/// It stores the window scales that the two SYNs negotiated, so it must process the connection from its beginning.
 #[derive(Clone, Debug)]
 pub struct Framer {
     ends: Ends,
-    /// What the opener and the listener know.
+    /// State of the opener and of the listener.
     conversations: [Conversation; 2],
     packets: u16,
 }
@@ -38,7 +38,8 @@ pub struct Framer {
 const LARGEST_PAYLOAD: u32 = 65_535 - 20 - 60;
 
 impl Framer {
-    /// A connection between `opener` and `listener`, with initial sequence numbers that follow from the addresses.
+    /// Makes a converter for a connection between `opener` and `listener`. The initial sequence numbers follow from
+    /// the addresses.
     pub fn new(opener: Endpoint, listener: Endpoint) -> Self {
         let number =
             |end: Endpoint| u32::from_be_bytes(end.address).wrapping_mul(2_654_435_761) ^ u32::from(end.port);
@@ -56,7 +57,7 @@ impl Framer {
         }
     }
 
-    /// Appends IPv4 and TCP headers of `segment` to `out` and returns the length of the payload of zeros behind them.
+    /// Appends IPv4 and TCP headers of `segment` to `out`. Returns the length of the payload of zeros that follows.
     pub fn headers(&mut self, from: From, segment: &Segment, out: &mut Vec<u8>) -> u32 {
         let (here, ends) = match from {
             From::Opener => (0, self.ends),
@@ -83,7 +84,7 @@ mod tests {
     use etherparse::{SlicedPacket, TcpHeader, TcpOptionElement, TransportSlice};
 
     const OPENER: Endpoint = Endpoint { address: [10, 0, 0, 1], port: 49152 };
-    /// The option that is nothing.
+    /// Kind of the no-operation option.
     const NOTHING: u8 = 1;
     const LISTENER: Endpoint = Endpoint { address: [10, 128, 0, 1], port: 5001 };
 
@@ -94,7 +95,7 @@ mod tests {
         bytes
     }
 
-    /// What another implementation reads: the header and its options.
+    /// Parses the header and its options with another implementation (etherparse).
     fn read(bytes: &[u8]) -> (TcpHeader, Vec<TcpOptionElement>) {
         let sliced = SlicedPacket::from_ip(bytes).unwrap();
         let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { panic!("no TCP") };
@@ -194,7 +195,8 @@ mod tests {
     #[test]
     fn every_extension_fits() {
         let rate = bentpipe_base::Rate::from_mbps(1);
-        // Ours go as the experimental option (RFC 6994); SCPS-TP has one of its own for corruption.
+        // Options of this project use the experimental option (RFC 6994). SCPS-TP has an option number for
+        // corruption.
         for (extension, kind) in [
             (Extension::Xcp { rtt_s: 0.5, spacing_s: 0.1, delta_bytes_per_s: -3.0, limited: true }, 253),
             (Extension::Wave { id: 1, size: 2, index: 3, limited: true }, 253),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{Event, Record, Sink};
 
-/// Writes each record as one line of JSON: `t_s`, `source`, `event` and what belongs to the event.
+/// Writes each record as one JSON line: `t_s`, `source`, `event` and the event's values.
 #[derive(Debug)]
 pub struct JsonLines<W, N> {
     out: W,
@@ -17,12 +17,12 @@ pub struct JsonLines<W, N> {
 }
 
 impl<W: Write, N: Fn(u32) -> String> JsonLines<W, N> {
-    /// Writes to `out`; `name` tells what a [`Record::source`] is called.
+    /// Makes a log to `out`; `name` returns the name of a [`Record::source`].
     pub fn new(out: W, name: N) -> Self {
         Self { out, name, failed: None }
     }
 
-    /// Hands the writer back, flushed.
+    /// Returns the flushed writer.
     ///
     /// # Errors
     /// The first error of the writer; nothing was written after it.
@@ -58,7 +58,7 @@ struct Line {
     fields: Value,
 }
 
-/// What belongs to an event.
+/// Returns the values of an event.
 fn describe(event: &Event) -> Value {
     match event {
         Event::Sent(segment) | Event::Received(segment) => describe_segment(segment),
@@ -74,7 +74,7 @@ fn describe(event: &Event) -> Value {
     }
 }
 
-/// What every segment has, and of the rest what is not the default.
+/// Returns the segment's basic fields, and its other fields if they differ from the default.
 fn describe_segment(segment: &Segment) -> Value {
     let mut fields = Map::new();
     let mut put = |key: &str, value: Value| fields.insert(key.into(), value);
@@ -104,7 +104,7 @@ fn describe_segment(segment: &Segment) -> Value {
     Value::Object(fields)
 }
 
-/// `SYN ACK`.
+/// Returns the names of the set flags, such as `SYN ACK`.
 fn flag_names(flags: Flags) -> String {
     flags.iter_names().map(|(name, _)| name).collect::<Vec<_>>().join(" ")
 }

@@ -1,6 +1,7 @@
-//! The one vocabulary of what happens: every driver writes it, every face reads it.
+//! The events of simulations and live connections. All drivers record them, and all reports and traces use them.
 //!
-//! [`Record`]s go into a [`Sink`]. [`JsonLines`] is one, for notebooks; [`PacketLog`] writes segments for packet analysers.
+//! [`Record`]s go into a [`Sink`]. [`JsonLines`] writes them for notebooks; [`PacketLog`] writes segments for packet
+//! analysers.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

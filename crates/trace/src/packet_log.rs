@@ -1,4 +1,4 @@
-//! Packets of many connections, as a capture for packet analysers.
+//! Capture file of the packets of many connections, for packet analysers.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -7,24 +7,26 @@ use bentpipe_base::{Flags, Instant, Segment};
 
 use crate::{Capture, Endpoint, Framer, From};
 
-/// Where a packet was seen.
+/// Place where a packet was captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// Index of the interface of the capture.
+    /// Index of the capture's interface.
     pub interface: u32,
     /// Number of the connection.
     pub connection: u32,
-    /// The end that sent it.
+    /// The end that sent the packet.
     pub from: From,
 }
 
-/// Writes segments as packets into a [`Capture`]: hosts have addresses, connections between the same two have ports of their own.
+/// Writes segments as packets into a [`Capture`]. Each host has an address. Connections between the same two hosts differ in
+/// their ports.
 ///
-/// A packet analyser wants to see each packet once: choose one place of the network, or one end of each connection.
+/// Packet analysers expect each packet once. The caller should therefore capture at one place of the network, or at one end of
+/// each connection.
 #[derive(Debug)]
 pub struct PacketLog<W> {
     capture: Capture<W>,
-    /// Where each connection begins and ends; one beyond these has hosts of its own, from `strangers` on.
+    /// Hosts of each connection. Connections beyond this list use new hosts, numbered from `strangers` on.
     places: Vec<Pair>,
     strangers: u32,
     connections: BTreeMap<u32, Followed>,
@@ -32,7 +34,7 @@ pub struct PacketLog<W> {
     failed: Option<io::Error>,
 }
 
-/// Two hosts, that of the opener first, and how many connections between them come before.
+/// Two hosts, the opener's first, and the number of earlier connections between them.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     hosts: [u32; 2],
@@ -40,8 +42,8 @@ struct Pair {
 }
 
 impl Pair {
-    /// Host `n` has the address 10.0.0.0 + n + 1. Openers count their ports up from 49152, and listeners have port 5001 for the first
-    /// connection between two hosts, 5002 for the next.
+    /// Makes the framer of a connection. Host `n` has the address 10.0.0.0 + n + 1. Openers use ports from 49152 upwards.
+    /// Listeners use port 5001 for the first connection between two hosts, 5002 for the next.
     fn framer(self, earlier: u16) -> Framer {
         let [opener, listener] =
             self.hosts.map(|host| (0x0a00_0000 | (host.wrapping_add(1) & 0x00ff_ffff)).to_be_bytes());
@@ -50,18 +52,18 @@ impl Pair {
     }
 }
 
-/// A connection, or several in succession between the same ends.
+/// State of a connection, or of several successive ones between the same ends.
 #[derive(Debug)]
 struct Followed {
     framer: Framer,
-    /// Something else than the opening SYN was seen.
+    /// True after any segment other than the opening SYN.
     under_way: bool,
-    /// Connections before this one.
+    /// Number of earlier connections between these ends.
     earlier: u16,
 }
 
 impl<W: Write> PacketLog<W> {
-    /// Writes to `capture`; `hosts` are the numbers of the hosts of each connection, that of the opener first.
+    /// Makes a log to `capture`; `hosts` are the host numbers of each connection, the opener's first.
     pub fn new(capture: Capture<W>, hosts: Vec<[u32; 2]>) -> Self {
         let strangers = hosts.iter().flatten().max().map_or(0, |host| host + 1);
         let mut alike: BTreeMap<[u32; 2], u16> = BTreeMap::new();
@@ -75,14 +77,14 @@ impl<W: Write> PacketLog<W> {
         Self { capture, places, strangers, connections: BTreeMap::new(), packet: Vec::new(), failed: None }
     }
 
-    /// Writes a segment. After an error nothing more is written; [`PacketLog::finish`] reports it.
+    /// Writes a segment as a packet. After an error nothing more is written; [`PacketLog::finish`] returns the error.
     pub fn packet(&mut self, at: Instant, seen: Seen, segment: &Segment) {
         if self.failed.is_none() {
             self.failed = self.write(at, seen, segment).err();
         }
     }
 
-    /// Hands the writer back, flushed.
+    /// Returns the flushed writer.
     ///
     /// # Errors
     /// The first error of the writer; nothing was written after it.

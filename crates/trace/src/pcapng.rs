@@ -1,10 +1,11 @@
-//! Captures that packet analysers open (draft-ietf-opsawg-pcapng).
+//! Capture files for packet analysers (draft-ietf-opsawg-pcapng).
 
 use std::io::{self, Write};
 
 use bentpipe_base::Instant;
 
-/// Writes packets as a pcapng file: one section, raw IP, nanoseconds since the start of the simulation.
+/// Writes packets as a pcapng file: one section, raw IP packets, times in nanoseconds since the start of the
+/// simulation.
 #[derive(Debug)]
 pub struct Capture<W> {
     out: W,
@@ -18,7 +19,7 @@ const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// Link type of packets that begin with an IP header.
 const RAW_IP: u16 = 101;
 
-/// Option codes of the blocks we write.
+/// Option codes of the written blocks.
 mod option {
     pub const END: u16 = 0;
     pub const HARDWARE_OR_NAME: u16 = 2;
@@ -27,10 +28,11 @@ mod option {
 }
 
 impl<W: Write> Capture<W> {
-    /// Begins a file. `interfaces` names the places where packets are seen, `application` who wrote the file.
+    /// Begins a file. `interfaces` are the names of the capture points, `application` is the name of the
+    /// writing program.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// Errors of `out`.
     pub fn new<'a>(
         out: W,
         application: &str,
@@ -62,10 +64,10 @@ impl<W: Write> Capture<W> {
         self.end()
     }
 
-    /// Writes one packet: the bytes given, of a packet that has `omitted` more.
+    /// Writes the given bytes of one packet, whose remaining `omitted` bytes are left out.
     ///
     /// # Errors
-    /// Those of the writer underneath.
+    /// Errors of the underlying writer.
     pub fn packet(&mut self, at: Instant, interface: u32, (bytes, omitted): (&[u8], u32)) -> io::Result<()> {
         let nanos = at.as_nanos();
         let captured = bytes.len() as u32;
@@ -78,10 +80,10 @@ impl<W: Write> Capture<W> {
         self.end()
     }
 
-    /// Hands the writer back, flushed.
+    /// Returns the flushed writer.
     ///
     /// # Errors
-    /// Those of the writer underneath.
+    /// Errors of the underlying writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
@@ -108,7 +110,7 @@ impl<W: Write> Capture<W> {
         self.pad();
     }
 
-    /// The length stands at both ends of a block.
+    /// Ends a block: its length is written at its beginning and its end.
     fn end(&mut self) -> io::Result<()> {
         let len = (self.block.len() as u32 + 4).to_le_bytes();
         self.block[4..8].copy_from_slice(&len);

@@ -1,4 +1,4 @@
-//! A packet analyser reads our packets as we do.
+//! Comparison of this project's packet parser with tshark, a packet analyser.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -60,7 +60,7 @@ fn segments(rng: &mut Rng) -> Vec<Segment> {
     all
 }
 
-/// What our reader says, in the words of the analyser.
+/// Returns the fields read by this project's parser, formatted like tshark's output.
 fn described(bytes: &[u8]) -> Vec<String> {
     let datagram = Datagram::read(bytes).unwrap();
     let (header, payload) = Header::read(datagram.payload).unwrap();
@@ -100,10 +100,10 @@ fn has_tshark() -> bool {
     has
 }
 
-/// [`FIELDS`] of each packet of a capture.
+/// Returns the [`FIELDS`] of each packet of a capture.
 fn read_by_tshark(file: &Path) -> Vec<Vec<String>> {
     let mut command = Command::new("tshark");
-    // Fragments as they are, and each packet for itself.
+    // Fragments are not reassembled, and each packet is analysed separately.
     for preference in [
         "tcp.relative_sequence_numbers:FALSE",
         "tcp.check_checksum:TRUE",
@@ -122,7 +122,8 @@ fn read_by_tshark(file: &Path) -> Vec<Vec<String>> {
     lines.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
-/// Packets of Linux over a path with losses and flipped bits (see `crates/wire/tests/garbage.rs`).
+/// Packets of Linux over a path with losses and flipped bits (recorded by
+/// `crates/wire/tests/garbage.rs`).
 #[test]
 fn tshark_reads_captured_packets_as_we_do() {
     if !has_tshark() {

@@ -1,4 +1,4 @@
-//! libFuzzer around one target, which `BENTPIPE_FUZZ_TARGET` names.
+//! libFuzzer for the target named by the environment variable `BENTPIPE_FUZZ_TARGET`.
 #![no_main]
 
 use std::sync::LazyLock;
