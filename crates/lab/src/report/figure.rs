@@ -1,8 +1,9 @@
 //! What a figure shows, without how it is drawn: `assets/report.js` turns it into a chart.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::packed::column;
+pub use super::value::{Number, Position};
 
 /// Figures that belong together, with the choices above them.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
@@ -262,27 +263,6 @@ impl Trace {
 
 /// Enough for a smooth curve on a wide screen and one or two steps of zoom.
 pub(super) const POINTS_PER_TRACE: usize = 1600;
-
-/// A position on a horizontal axis.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(untagged)]
-pub enum Position {
-    /// On a scale.
-    Number(Number),
-    /// A category.
-    Text(String),
-}
-
-/// A number written with seven significant digits, which is plenty for a chart and halves the file.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Number(pub f64);
-
-impl Serialize for Number {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rounded = format!("{:.6e}", self.0).parse().unwrap_or(self.0);
-        serializer.serialize_f64(rounded)
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -8,6 +8,7 @@ mod packed;
 mod run;
 mod sky;
 mod thin;
+mod value;
 mod view;
 mod world;
 

@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde::{Serialize, Serializer};
 
-use super::figure::{Number, Position};
+use super::value::{Number, Position};
 
 /// Text as base64 of its zlib stream.
 ///
