@@ -81,7 +81,7 @@ pub enum PeerProbes {
 /// State of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
-    /// No loss episode.
+    /// Neither fast recovery nor a timeout is in progress.
     #[default]
     Open,
     /// Fast recovery: between the detection of a loss and the acknowledgement of everything sent before it.
@@ -134,7 +134,7 @@ pub struct Ack {
     /// The peer's clock when it sent this ACK (RFC 7323 `TSval`), if timestamps were negotiated. Its unit is usually 1 ms; its
     /// origin is arbitrary.
     pub peer_clock: Option<u32>,
-    /// Delivery-rate sample.
+    /// Delivery-rate sample of the ACK.
     pub rate: Option<RateSample>,
     /// Recovery state on arrival of this ACK. The ACK that ends an episode still reports the episode's state.
     pub phase: Phase,
@@ -181,7 +181,7 @@ pub struct Loss {
 pub struct Timeout {
     /// Number of expiries since an ACK made progress; 1 for the first.
     pub consecutive: u32,
-    /// Segments outstanding.
+    /// Number of outstanding segments: sent but not cumulatively acknowledged.
     pub outstanding: u32,
     /// True if a probe of a [`Questioner`] was answered without progress. It does not count as a further expiry.
     pub answered: bool,
@@ -304,7 +304,7 @@ pub enum Undo {
 pub struct Sent {
     /// Sequence number of the first byte.
     pub seq: u64,
-    /// Payload bytes.
+    /// Number of payload bytes in the segment.
     pub len: u32,
     /// True for a retransmission.
     pub retransmission: bool,
@@ -399,7 +399,7 @@ pub enum Accounting {
 /// Verdict of a [`Detector`] about the oldest outstanding segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubt {
-    /// No retransmission beyond the usual rules.
+    /// No retransmission except by the usual rules of loss detection.
     None,
     /// Retransmit the oldest segment now, before the usual evidence (Vegas's fine-grained timeout).
     Oldest,
@@ -581,7 +581,7 @@ pub trait Sleeper {
 /// Action after a timer event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
-    /// No segment.
+    /// No segment is sent.
     Quiet,
     /// An empty segment asks the peer for an ACK.
     AskForAck,

@@ -213,7 +213,7 @@ impl Copa {
         1.0 / (self.delta * self.queueing_delay_s())
     }
 
-    /// Rate λ.
+    /// Returns the sending rate λ: one window per standing RTT.
     fn rate(&self) -> f64 {
         self.standing_s().map_or(0.0, |standing| self.cwnd / standing)
     }

@@ -90,7 +90,7 @@ impl Curve {
         Self { c, w_max, k_s: libm::cbrt((w_max - cwnd) / c) } // Figure 2
     }
 
-    /// `W_cubic(t)`.
+    /// Returns the window of the cubic function, `W_cubic(t)`.
     pub fn window(&self, t: f64) -> f64 {
         let from_plateau = t - self.k_s;
         self.c * from_plateau * from_plateau * from_plateau + self.w_max

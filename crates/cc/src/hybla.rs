@@ -88,7 +88,7 @@ impl Default for Config {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterTimeout {
-    /// One segment (RFC 5681).
+    /// A window of one segment after a timeout (RFC 5681).
     One,
     /// ρ segments, which corresponds to one segment of the reference connection.
     Rho,

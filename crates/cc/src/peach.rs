@@ -114,7 +114,7 @@ pub enum RecoveryEnds {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Avoidance {
-    /// One segment per round trip.
+    /// Growth by one segment per round trip, as in Reno.
     Reno,
     /// One segment more, one less or no change per round trip, depending on the number of queued segments.
     Vegas,
@@ -155,7 +155,7 @@ enum State {
     Armed,
     /// Sudden Start sends dummies; otherwise as in Congestion Avoidance.
     SuddenStart(Train),
-    /// As `SuddenStart`, in [`Form::BesideData`].
+    /// Probes of Sudden Start are sent with new data, in [`Form::BesideData`].
     Start(StartBesideData),
     /// Rapid Recovery, or Fast Recovery without dummies.
     Recovery(Recovery),
@@ -295,7 +295,7 @@ impl Peach {
         let dummies = rwnd.saturating_sub(self.cwnd as u32).min(most);
         self.state = match self.config.form {
             Form::BesideData => StartBesideData::of(dummies).map(State::Start),
-            // Equation (2).
+            // Equation (2) of the paper.
             _ => Train::over(path.srtt, rwnd.min(most.saturating_add(1)), dummies, path.now)
                 .map(State::SuddenStart),
         }

@@ -85,9 +85,9 @@ const SMALLEST: f64 = 2.0;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Wave {
     id: u16,
-    /// Its first sequence number.
+    /// First sequence number of the wave.
     first: u64,
-    /// Its size in segments.
+    /// Size of the wave in segments.
     size: u16,
 }
 

@@ -54,13 +54,13 @@ pub struct ReceiverHalf {
 /// Signal that an algorithm uses to set its window or rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Family {
-    /// Losses only.
+    /// The window is set by losses only.
     #[serde(rename = "window by loss")]
     Loss,
     /// Bandwidth measured from ACKs.
     #[serde(rename = "bandwidth estimation")]
     Bandwidth,
-    /// Delay.
+    /// The window is set by queueing delay.
     #[serde(rename = "delay")]
     Delay,
     /// A model of the path.
@@ -87,7 +87,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Title in one line.
     pub title: &'static str,
-    /// Citation.
+    /// Citation of the publication.
     pub paper: &'static str,
     /// Year of the publication.
     pub year: u16,
@@ -149,7 +149,7 @@ macro_rules! registry {
                 None
             }
 
-            /// Registry name.
+            /// Returns the algorithm's name in the registry.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $module::ENTRY.name,)*

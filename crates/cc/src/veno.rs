@@ -35,7 +35,7 @@ pub enum BacklogRtt {
     RoundMinimum,
     /// Mean of the last round.
     RoundMean,
-    /// The last sample, as in Linux.
+    /// Last RTT sample, as in Linux.
     LastSample,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Terminal<P> {
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting<P> {
     pub packet: P,
-    /// Arrival time.
+    /// Arrival time of the packet.
     pub since: Instant,
 }
 

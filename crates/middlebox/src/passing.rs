@@ -44,7 +44,7 @@ pub struct Port {
     pub delay_one_way: Duration,
     /// Queued bytes, without the packet in transmission.
     pub waiting_bytes: u64,
-    /// Queued packets.
+    /// Number of packets in the queue.
     pub waiting_packets: u32,
     /// End of the present outage, if there is one.
     pub out_until: Option<Instant>,
@@ -72,7 +72,7 @@ pub struct Passing<'a> {
     pub segment: &'a mut Segment,
     /// Bytes on the wire.
     pub size: u32,
-    /// Outgoing link.
+    /// Outgoing link of the packet.
     pub port: Port,
 }
 
@@ -88,10 +88,10 @@ pub enum Verdict {
 /// A segment that a middlebox sends on behalf of one end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Emission {
-    /// The connection.
+    /// Connection of the segment.
     pub connection: Connection,
     /// The direction in which it travels.
     pub direction: Direction,
-    /// The segment.
+    /// The segment in transit.
     pub segment: Segment,
 }

@@ -47,7 +47,7 @@ struct Agent {
     cache: VecDeque<Cached>,
     /// First byte after the last segment that passed.
     seen: u64,
-    /// Highest acknowledgement.
+    /// Highest cumulative acknowledgement seen.
     acked: u64,
     /// Number of its duplicates that the sender saw.
     duplicates: u32,

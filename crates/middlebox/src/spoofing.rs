@@ -54,7 +54,7 @@ enum Phase {
     Spoofed(bool),
 }
 
-/// A connection.
+/// State of a connection through the gateway.
 #[derive(Clone, Debug, Default)]
 struct Agent {
     phase: Phase,
@@ -571,7 +571,7 @@ mod tests {
         report.sack.push(SackRange { start: 3001, end: 6001 });
         assert_eq!(bench.show(1031, Direction::Reverse, report), Verdict::Absorb);
         assert_eq!((bench.sent(), bench.counter("local_retransmissions")), (vec![2], 1));
-        // The repair is also lost: the timer repairs it.
+        // The retransmission is also lost: the timer repairs it.
         let at = bench.gateway.next_timeout();
         bench.out.clear();
         bench.gateway.handle_timeout(at, &mut bench.out);

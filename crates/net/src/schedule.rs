@@ -36,7 +36,7 @@ impl Quantity for Duration {
 /// A value as a function of time, counted from [`Instant::ZERO`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule<T> {
-    /// Constant.
+    /// A constant value.
     Constant(T),
     /// Values at points in time.
     Table {
@@ -51,7 +51,7 @@ pub enum Schedule<T> {
     },
     /// `mean + amplitude * sin(2 pi (t + phase) / period)`.
     Sine {
-        /// Mean value.
+        /// Mean of the oscillating value.
         mean: T,
         /// Maximum deviation from the mean, less than the mean so that the value stays positive.
         amplitude: T,

@@ -67,7 +67,7 @@ pub struct MediumOutcome {
     pub name: String,
     /// `forward` or `reverse`.
     pub direction: &'static str,
-    /// Access scheme.
+    /// Medium-access scheme of the channel.
     pub kind: &'static str,
     /// Packets offered to terminals.
     pub offered_packets: u64,
@@ -89,7 +89,7 @@ pub struct MediumOutcome {
     pub requests_collided: u64,
     /// Requests lost by transmission errors.
     pub requests_lost: u64,
-    /// Requested slots.
+    /// Number of requested slots.
     pub demand_slots: u64,
     /// Slots used without a request.
     pub free_slots_used: u64,

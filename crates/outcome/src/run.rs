@@ -15,7 +15,7 @@ pub struct Outcome {
     pub version: &'static str,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Simulated seconds.
+    /// Simulated time in seconds.
     pub simulated_s: f64,
     /// Wall-clock seconds of the run: the only field that may differ between two runs with the same seed.
     pub wall_s: f64,

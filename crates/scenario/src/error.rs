@@ -24,7 +24,7 @@ pub enum Error {
         /// Names of the built-in scenarios.
         known: Vec<String>,
     },
-    /// There is no such congestion control.
+    /// The name is not that of a congestion-control algorithm.
     #[error("{}", unknown("algorithm", .name, .known))]
     UnknownAlgorithm {
         /// Name as typed by the user.
@@ -38,7 +38,7 @@ pub enum Error {
          at once"
     )]
     TakenAlgorithm {
-        /// The name.
+        /// Name of the algorithm.
         name: String,
     },
     /// Mistakes in the file or in the arguments that change it: at least one, each on its own line.
@@ -65,7 +65,7 @@ pub struct Mistake {
     pub key: String,
     /// Value found there.
     pub found: String,
-    /// Accepted values.
+    /// Description of the accepted values.
     pub accepted: String,
     /// Value that was probably meant.
     pub suggestion: Option<String>,

@@ -91,7 +91,7 @@ fn choi_limb(rng: &mut Rng) -> Page {
         request: size(REQUEST, 1.0, rng),
         reply: size(Law::LogNormal { mu: 6.1657, sigma: 2.3625 }, 50.0, rng),
         gap: match index {
-            // Parsing time.
+            // Parsing time of a page.
             0 => time(Law::Gamma { shape: 0.4833, scale: 0.2690 }, rng),
             _ => time(Law::Gamma { shape: 0.1600, scale: 5.375 }, rng),
         },

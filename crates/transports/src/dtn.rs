@@ -102,11 +102,11 @@ pub struct Tcp {
 /// Hop to the next agent.
 #[derive(Clone, Debug)]
 pub struct Hop {
-    /// Contact times.
+    /// Times of the contacts.
     pub contacts: Contacts,
     /// Sending rate of packets.
     pub rate: Rate,
-    /// Round-trip delay.
+    /// Round-trip delay of the link.
     pub round_trip: Duration,
     /// TCP of [`Convergence::Tcp`]; `None` for other layers.
     pub tcp: Option<Tcp>,

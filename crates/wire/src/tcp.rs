@@ -25,7 +25,7 @@ pub struct Header {
     pub flags: Flags,
     /// Receive window, unscaled.
     pub window: u16,
-    /// Options.
+    /// TCP options of the segment.
     pub options: Options,
 }
 

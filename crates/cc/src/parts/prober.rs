@@ -47,7 +47,7 @@ enum State {
     Armed,
     /// The train is being sent; otherwise as in congestion avoidance.
     Train(Train),
-    /// As `Train`, in [`Form::BesideData`].
+    /// Probes of a start are sent with new data, in [`Form::BesideData`].
     Start(StartBesideData),
     Recovery(Recovery),
 }

@@ -33,10 +33,10 @@ struct Search {
 /// Packet in flight that exceeds the path MTU.
 #[derive(Clone, Copy, Debug)]
 struct SizeProbe {
-    /// Its range of the stream.
+    /// Start of the packet's range in the byte stream.
     start: u64,
     end: u64,
-    /// Its size in bytes, IP header included.
+    /// Size of the packet in bytes, IP header included.
     size: u16,
 }
 
@@ -213,7 +213,7 @@ mod tests {
             match limit.probe(at(second), segment.clone(), 52) {
                 Some(room) if room + 52 > largest => {
                     failed += 1;
-                    // It is sent again in packets of the usual size.
+                    // A lost size probe is sent again in packets of the usual size.
                     assert_eq!(limit.probe(at(second), segment.clone(), 52), None);
                 }
                 _ => {}

@@ -88,7 +88,7 @@ pub enum QueueConfig {
     CoDel {
         /// Limit of queued packets, meant as the physical memory behind CoDel.
         limit: Limit,
-        /// CoDel's parameters.
+        /// Parameters of CoDel.
         codel: CoDelConfig,
     },
     /// Flow queues with CoDel (FQ-CoDel).

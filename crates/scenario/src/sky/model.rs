@@ -36,7 +36,7 @@ pub struct ConstellationGroup {
 /// Motion of the satellites.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Orbits {
-    /// Circular orbits.
+    /// A constellation of circular orbits.
     Shell(Shell),
     /// Geostationary satellites at these longitudes, in degrees east.
     Geostationary(Vec<f64>),

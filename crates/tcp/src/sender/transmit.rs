@@ -12,7 +12,7 @@ use super::{Abilities, Ecn, Limit, Sender};
 use crate::context::Context;
 use crate::{Pacing, Recovery};
 
-/// Selected segment.
+/// The segment selected for transmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pick {
     /// The retransmission of a segment.

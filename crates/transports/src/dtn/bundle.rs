@@ -27,14 +27,14 @@ pub struct Name {
     pub number: u64,
 }
 
-/// A bundle.
+/// A DTN bundle: a message that nodes store and forward.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bundle {
-    /// Its identity.
+    /// Identity of the bundle.
     pub name: Name,
     /// The agent that it is for, by its position on the path.
     pub to: u8,
-    /// Creation time.
+    /// Creation time of the bundle.
     pub created: Instant,
     /// End of its lifetime.
     pub expires: Instant,
@@ -49,7 +49,7 @@ pub struct Bundle {
 /// Content of a bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Payload {
-    /// Application data.
+    /// Part of the application's data.
     Data(Fragment),
     /// An administrative record.
     Record(Record),
@@ -58,7 +58,7 @@ pub enum Payload {
 /// Administrative message between agents about a bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record {
-    /// Custody signal: another custodian has it.
+    /// Custody signal: another custodian has the bundle.
     Accepted(Name),
     /// Custody signal: it was refused for lack of storage.
     Refused(Name),

@@ -12,7 +12,7 @@ const RESET: u32 = 40;
 /// Unit of the upper layer from host to host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// DATA unit.
+    /// DATA unit of PETRA, with application data.
     Data {
         /// Position of its first byte.
         seq: u64,

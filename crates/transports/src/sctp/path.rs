@@ -16,7 +16,7 @@ pub(super) struct Path {
     pub in_flight: u64,
     pub rto: Duration,
     pub srtt: Option<(Duration, Duration)>,
-    /// Consecutive timeouts.
+    /// Number of consecutive timeouts on this path.
     pub errors: u32,
     /// Expiry time of T3-rtx.
     pub expires_at: Instant,

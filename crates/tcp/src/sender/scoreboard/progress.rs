@@ -18,7 +18,7 @@ pub struct Progress {
     pub delivered: u64,
     /// The newly delivered segment with the latest transmission.
     pub newest: Option<Record>,
-    /// Its index.
+    /// Index of the newest delivered segment.
     pub newest_index: Index,
     /// True if a cumulatively acknowledged segment had been sent more than once.
     pub repeated_acked: bool,
