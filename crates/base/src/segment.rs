@@ -226,8 +226,8 @@ pub enum Extension {
 
 /// TCP segment without its payload: `wire` reads and writes it, and the simulator carries it.
 ///
-/// Sequence numbers are 64 bits and do not wrap: the SYN is 0, the first data byte is 1, the FIN follows the last byte. 32-bit
-/// wrap-around exists only in `wire`.
+/// Sequence numbers are 64 bits and do not wrap. The SYN is 0, the first data byte is 1, and the FIN follows the last byte.
+/// 32-bit wrap-around exists only in `wire`.
 // Fields of every segment come first in memory, rare ones last: simulations touch millions of segments. The flags do not precede
 // the two adjacent bytes: a compiler would read all of these at once. A processor that has just written them one by one would
 // stall before that read.

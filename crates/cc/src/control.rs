@@ -206,7 +206,7 @@ impl Timeout {
 pub enum BackOff {
     /// The timer doubles (RFC 6298 section 5.5).
     Double,
-    /// The timer keeps its length.
+    /// The retransmission timer keeps its length.
     Keep,
 }
 
@@ -495,12 +495,12 @@ pub trait CongestionControl: Send {
         None
     }
 
-    /// Capability: detects losses by its own rules.
+    /// Capability of an algorithm that detects losses by its own rules.
     fn detector(&mut self) -> Option<&mut dyn Detector> {
         None
     }
 
-    /// Capability: sets its own timer.
+    /// Capability of an algorithm that sets its own timer.
     fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
         None
     }
@@ -569,7 +569,7 @@ pub trait Detector {
     fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt;
 }
 
-/// An algorithm with its own timer.
+/// An algorithm that sets its own timer.
 pub trait Sleeper {
     /// Time of the next timer event, read after every call; [`Instant::FAR_FUTURE`] for none.
     fn wake_at(&self) -> Instant;

@@ -224,7 +224,7 @@ pub struct Hybla {
 }
 
 impl Hybla {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         let pending = Estimate::Pending { end: 0, left: config.train, train: Train::default() };
         Self {

@@ -129,7 +129,7 @@ pub struct Jersey {
 }
 
 impl Jersey {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,

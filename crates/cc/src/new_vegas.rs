@@ -141,7 +141,7 @@ pub struct NewVegas {
 }
 
 impl NewVegas {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,

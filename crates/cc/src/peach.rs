@@ -53,7 +53,7 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Literal paper, or a safe variant for networks shared with others.
+    /// Mode: the literal paper, or a safe variant for networks shared with other traffic.
     pub mode: Mode,
     /// Quantity that the window is compared with in Rapid Recovery.
     pub form: Form,
@@ -190,7 +190,7 @@ pub struct Peach {
     due: Due,
     /// Dummies due in [`Form::BesideData`].
     beside: Beside,
-    /// Generation of the probes, carried in their tags.
+    /// Generation number of the probes, carried in their tags.
     epoch: u16,
     before: Option<Windows>,
     exit_pace: Option<ExitPace>,

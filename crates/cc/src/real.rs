@@ -127,7 +127,7 @@ struct Real {
 }
 
 impl Real {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     fn new(config: Config) -> Self {
         Self {
             config,

@@ -93,14 +93,14 @@ pub struct Entry {
     pub year: u16,
     /// Signal that it uses.
     pub family: Family,
-    /// When to use it and when not; completes "`name`: ...".
+    /// Advice on when to use the algorithm and when not; completes "`name`: ...".
     pub advice: &'static str,
-    /// True if it needs support by receivers.
+    /// True if the algorithm needs support by receivers.
     pub needs_receiver: bool,
     /// The receiver half, if it does more than reply to probes.
     #[serde(skip)]
     pub receiver: Option<ReceiverHalf>,
-    /// True if it needs support by routers.
+    /// True if the algorithm needs support by routers.
     pub needs_routers: bool,
     /// True if it learns from other connections to the same destination: drivers pass it a [`PathMemory`](crate::PathMemory).
     pub remembers: bool,

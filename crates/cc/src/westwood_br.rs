@@ -174,7 +174,7 @@ pub struct WestwoodBr {
 }
 
 impl WestwoodBr {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,

@@ -48,7 +48,7 @@ struct Request {
 struct Station {
     /// Requested slots that have not arrived yet.
     outstanding: u64,
-    /// State of its latest request in a random minislot.
+    /// State of the terminal's latest request in a random minislot.
     contention: Contention,
     rng: Rng,
 }
@@ -66,7 +66,7 @@ enum Contention {
 enum Step {
     Sleep,
     Frame(u64),
-    /// A slot of the present frame, by its index.
+    /// A slot of the current frame, by its index.
     Slot(usize),
 }
 

@@ -136,7 +136,7 @@ fn contending_requests_collide_and_are_tried_again() {
     }
     bench.look(us(10_000));
     assert_eq!((bench.medium.stats().requests_sent, bench.medium.stats().requests_collided), (2, 2));
-    // The terminals learn it at 510 ms.
+    // The terminals learn of the collision at 510 ms.
     bench.look(us(509_999));
     assert_eq!(bench.medium.stats().requests_sent, 2);
     bench.finish();

@@ -116,7 +116,7 @@ impl Middlebox {
         }
     }
 
-    /// Returns its counters with their names.
+    /// Returns the middlebox's counters with their names.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         match self {
             Self::AckFilter(filter) => filter.counters(),

@@ -9,14 +9,14 @@ pub struct Connection(pub u64);
 /// Direction of a connection's packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Direction {
-    /// From the sending end of a flow to its receiver.
+    /// Direction from the sending end of a flow to its receiver.
     Forward,
     /// From the receiver to the sending end.
     Reverse,
 }
 
 impl Direction {
-    /// Returns the other direction.
+    /// Returns the opposite direction.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Forward => Self::Reverse,
@@ -36,7 +36,7 @@ pub(crate) struct DataStream {
 /// Outgoing link of a packet, with the present state of its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Port {
-    /// Number of the link in its world.
+    /// Number of the link in the simulated network.
     pub link: u32,
     /// Present transmission rate.
     pub rate: Rate,
@@ -79,9 +79,9 @@ pub struct Passing<'a> {
 /// Fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The packet goes on, after the middlebox's own segments.
+    /// The packet is forwarded, after the middlebox's own segments.
     Forward,
-    /// The packet ends here.
+    /// The middlebox consumes the packet.
     Absorb,
 }
 

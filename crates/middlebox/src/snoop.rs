@@ -49,7 +49,7 @@ struct Agent {
     seen: u64,
     /// Highest cumulative acknowledgement seen.
     acked: u64,
-    /// Number of its duplicates that the sender saw.
+    /// Number of duplicates of this acknowledgement that the sender saw.
     duplicates: u32,
     /// Duplicate ACKs still expected because of the repaired segment.
     expected: u64,

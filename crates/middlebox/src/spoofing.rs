@@ -375,7 +375,7 @@ impl Spoofing {
         }
     }
 
-    /// Restarts the timer, or stops it if no segment is held.
+    /// Restarts the timer. Stops it if no segment is stored.
     fn arm(&mut self, now: Instant, connection: Connection) {
         if let Some(agent) = self.agents.get_mut(connection) {
             agent.hop.arm(now, connection, &mut self.timers);
@@ -615,7 +615,7 @@ mod tests {
         assert_eq!(bench.gateway.next_timeout(), at_ms(1000));
         bench.gateway.handle_timeout(at_ms(1000), &mut bench.out);
         assert_eq!((bench.counter("acked_undelivered_bytes"), bench.counter("crashes")), (50_000, 1));
-        // After the crash it only forwards.
+        // After the crash the gateway only forwards segments.
         let data = Segment { seq: 50_001, len: 1000, flags: Flags::ACK, ..Segment::default() };
         assert_eq!(bench.show(1001, Direction::Forward, data), Verdict::Forward);
         assert_eq!(bench.gateway.next_timeout(), Instant::FAR_FUTURE);

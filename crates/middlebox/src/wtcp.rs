@@ -225,7 +225,7 @@ impl Wtcp {
         }
     }
 
-    /// Restarts the timer, or stops it if no segment is held.
+    /// Restarts the timer. Stops it if no segment is stored.
     fn arm(&mut self, now: Instant, connection: Connection) {
         if let Some(agent) = self.agents.get_mut(connection) {
             agent.hop.arm(now, connection, &mut self.timers);

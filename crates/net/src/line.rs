@@ -28,7 +28,7 @@ pub(crate) struct Line {
     free_at: Instant,
     /// End of the latest transmission.
     last_end: Instant,
-    /// Total time of all transmissions, the latest to its end.
+    /// Total transmission time of all packets, up to the end of the latest transmission.
     given: Duration,
     /// Transmission errors; `None` on an error-free line.
     loss: Option<Box<Loss>>,

@@ -63,7 +63,7 @@ pub struct Mistake {
     pub place: Place,
     /// Path of the key, such as `link.satellite.rate`; empty if the text is not TOML.
     pub key: String,
-    /// Value found there.
+    /// Value found at the key.
     pub found: String,
     /// Description of the accepted values.
     pub accepted: String,

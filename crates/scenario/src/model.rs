@@ -166,7 +166,7 @@ impl NodeKind {
 pub struct NodeGroup {
     /// Name of the group.
     pub name: String,
-    /// Kind of its members.
+    /// Kind of the group's nodes.
     pub kind: NodeKind,
     /// Number of members, at least one.
     pub count: u32,
@@ -238,7 +238,7 @@ pub struct FlowGroup {
     pub second_path: Option<String>,
     /// Options of transports other than TCP.
     pub options: Options,
-    /// Encapsulation of its packets from host to host.
+    /// IPsec encapsulation (ESP) of the flow's packets from host to host.
     pub esp: Option<Esp>,
     /// True if the receiving host lacks the receiver half of the algorithm.
     pub plain_receiver: bool,

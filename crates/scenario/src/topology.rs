@@ -127,9 +127,9 @@ pub struct Tree {
 /// A link direction in the route search.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
-    /// Node where it begins.
+    /// Node where the link direction begins.
     pub from: NodeId,
-    /// Node where it ends.
+    /// Node where the link direction ends.
     pub to: NodeId,
 }
 

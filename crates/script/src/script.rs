@@ -16,7 +16,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Returns a line of its text, counted from one.
+    /// Returns a line of the script's text, counted from one.
     pub fn line(&self, line: u32) -> &str {
         self.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim()
     }

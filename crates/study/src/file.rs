@@ -80,7 +80,7 @@ impl Arm {
         }
     }
 
-    /// Returns its settings.
+    /// Returns the settings of the variant.
     pub fn settings(&self) -> impl Iterator<Item = (&String, &Value)> {
         match self {
             Self::Algorithm(_) => None,

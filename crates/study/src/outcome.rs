@@ -142,7 +142,7 @@ impl ClaimOutcome {
 /// Number of choices for which a claim holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Choices {
-    /// Number of choices for which it holds.
+    /// Number of choices for which the claim holds.
     pub holding: usize,
     /// Number of choices run.
     pub of: usize,

@@ -87,7 +87,7 @@ impl AckPace {
 /// Counting unit for the growth of the congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AckCounting {
-    /// Acknowledged segments (RFC 3465 without its limit).
+    /// The unit is an acknowledged segment (RFC 3465 without its limit).
     #[default]
     Segments,
     /// ACKs, whatever they cover, as in RFC 2581 and in simulators before RFC 3465. With delayed ACKs the window then grows half

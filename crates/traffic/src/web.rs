@@ -21,7 +21,7 @@ pub enum Model {
 /// Object of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Object {
-    /// Bytes of its request.
+    /// Size of the request for the object, in bytes.
     pub request: u64,
     /// Bytes of the reply.
     pub reply: u64,

@@ -51,7 +51,7 @@ impl BaseRtt {
         }
     }
 
-    /// Resets the minimum: the next sample sets it.
+    /// Discards the minimum, so that the next RTT sample sets it.
     pub fn forget(&mut self) {
         self.stale = true;
     }

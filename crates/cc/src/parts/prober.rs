@@ -65,7 +65,7 @@ pub(crate) struct Inquirer<L> {
     /// Due probes in [`Form::BesideData`].
     beside: Beside,
     peer: Peer,
-    /// Generation of the probes, carried in their tags.
+    /// Generation number of the probes, carried in their tags.
     epoch: u16,
     before: Option<Windows>,
 }

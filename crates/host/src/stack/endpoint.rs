@@ -15,11 +15,11 @@ use super::stream_buffer::{CHUNK, StreamBuffer};
 pub(super) enum Role {
     /// This stack opened the connection.
     Opened,
-    /// The peer opened it, and the handshake is incomplete.
+    /// The peer opened the connection, and the handshake is incomplete.
     HalfOpen,
-    /// The peer opened it, and it waits for accept.
+    /// The peer opened the connection, which waits for accept.
     Waiting,
-    /// The peer opened it; it was accepted or has failed.
+    /// The peer opened the connection, which was accepted or has failed.
     Accepted,
 }
 

@@ -127,7 +127,7 @@ pub struct Stack {
     /// Time of the last call.
     now: Instant,
     ports: EphemeralPorts,
-    /// Number of connections opened; it seeds the algorithms.
+    /// Number of connections opened. It is the seed of algorithms.
     opened: u64,
     counters: Counters,
 }

@@ -232,7 +232,7 @@ mod tests {
         let failed = run(&mut limit, 15..120, 1400);
         assert!((1369..=1400).contains(&limit.room(0)), "{}", limit.room(0));
         assert!((1..=3).contains(&failed), "{failed}");
-        // There is no report of the path change.
+        // The path's MTU changes without a report (ICMP message).
         run(&mut limit, 120..1000, 1500);
         assert_eq!(limit.room(0), 1500);
     }

@@ -203,7 +203,7 @@ impl Seen {
         })
     }
 
-    /// Returns its flags.
+    /// Returns the packet's TCP flags.
     pub fn flags(&self) -> Flags {
         let tcp = &self.tcp;
         let all = [

@@ -10,7 +10,7 @@ pub(super) enum Writer {
     Satisfied,
     /// Waiting: its last write was partial, and it is notified of new room.
     Blocked,
-    /// Endless: it always has more data, and is not asked.
+    /// An endless stream: there is always more data, and the writer is not asked.
     Endless,
 }
 

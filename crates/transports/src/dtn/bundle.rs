@@ -23,7 +23,7 @@ const CLAIM: u32 = 6;
 pub struct Name {
     /// Agent that created it, by its position on the path; the source is 0.
     pub source: u8,
-    /// Number at its creator.
+    /// Number of the bundle at its creator.
     pub number: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct Bundle {
     pub to: u8,
     /// Creation time of the bundle.
     pub created: Instant,
-    /// End of its lifetime.
+    /// End of the bundle's lifetime.
     pub expires: Instant,
     /// Custodian, which keeps a copy until another agent takes custody; `None` without custody.
     pub custodian: Option<u8>,
@@ -60,11 +60,11 @@ pub enum Payload {
 pub enum Record {
     /// Custody signal: another custodian has the bundle.
     Accepted(Name),
-    /// Custody signal: it was refused for lack of storage.
+    /// Custody signal: the bundle was refused for lack of storage.
     Refused(Name),
-    /// Status report: it was delivered to the application at this time.
+    /// Status report: the bundle was delivered to the application at this time.
     Delivered(Name, Instant),
-    /// Status report: it was deleted.
+    /// Status report: the bundle was deleted.
     Deleted(Name),
 }
 

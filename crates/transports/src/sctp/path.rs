@@ -21,7 +21,7 @@ pub(super) struct Path {
     /// Expiry time of T3-rtx.
     pub expires_at: Instant,
     pub heartbeat_at: Instant,
-    /// In fast recovery: number whose acknowledgement ends it.
+    /// During fast recovery: the sequence number whose acknowledgement ends the recovery.
     pub recovers_to: Option<u64>,
 }
 
