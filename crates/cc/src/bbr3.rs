@@ -157,7 +157,7 @@ enum State {
     Up,
     /// Waiting until at most the small window is in flight.
     EmptyForRtt,
-    /// Holding the small window until `until`, and at least for one round trip.
+    /// ProbeRTT: the small window is kept until `until`, and at least for one round trip.
     ProbeRtt {
         until: Instant,
         round_done: bool,
@@ -316,7 +316,7 @@ struct Step {
     app_limited: bool,
     window_limited: bool,
     rate: f64,
-    /// Segments delivered over the sampling interval.
+    /// Segments delivered during the sampling interval.
     volume: f64,
     /// Segments newly delivered by this ACK.
     newly: f64,

@@ -36,7 +36,7 @@ pub struct Path {
     pub rttvar: Duration,
     /// Smallest round-trip sample so far; [`Duration::MAX`] before the first.
     pub min_rtt: Duration,
-    /// Retransmission timeout without back-off.
+    /// Retransmission timeout (RTO) without back-off.
     pub rto: Duration,
     /// In-flight segments (RFC 6675 `pipe`): outstanding segments, minus those SACKed or marked lost, plus retransmissions.
     pub in_flight: u32,

@@ -112,7 +112,7 @@ struct Real {
     config: Config,
     wave: Wave,
     round: Round,
-    /// Rate of the wave at the end of the last round, in bytes per second.
+    /// Receive rate at the end of the last round, in bytes per second.
     reference: Option<f64>,
     latest: Option<Report>,
     /// Number of the wave whose rate was used last.

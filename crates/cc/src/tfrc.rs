@@ -146,7 +146,7 @@ pub struct Tfrc {
     last: Option<(Report, Instant)>,
     /// True if window or rate limited the sender since the last report, not the application.
     limited: bool,
-    /// Number of the next transmission.
+    /// Sequence number of the next transmission.
     number: u32,
     /// True after the receiver's first report: the sender's own measurements are then ignored.
     hears: bool,

@@ -1,4 +1,4 @@
-//! Interface for drivers.
+//! Interface of middleboxes for drivers, such as the simulator.
 
 use bentpipe_base::Instant;
 

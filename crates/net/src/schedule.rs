@@ -65,10 +65,10 @@ pub enum Schedule<T> {
 /// Interpolation of a [`Schedule::Table`] between two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Interpolation {
-    /// The value of a point holds until the next one.
+    /// The value stays constant until the next point.
     #[default]
     Step,
-    /// The value is linear between points.
+    /// The value changes linearly between points.
     Linear,
 }
 

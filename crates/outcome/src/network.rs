@@ -11,7 +11,7 @@ use crate::is_zero;
 pub struct LinkOutcome {
     /// `link` or `link.index`.
     pub name: String,
-    /// `forward` or `reverse`.
+    /// Direction of the link: `forward` or `reverse`.
     pub direction: &'static str,
     /// Packets that reached the far end.
     pub delivered_packets: u64,
@@ -52,7 +52,7 @@ pub struct GapOutcome {
 /// Result of a node that does more than forward.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct NodeOutcome {
-    /// `node` or `node.index`.
+    /// Name of the node: `node`, or `node.index` in a group.
     pub name: String,
     /// Kind of the node, as in the scenario.
     pub kind: &'static str,
@@ -65,7 +65,7 @@ pub struct NodeOutcome {
 pub struct MediumOutcome {
     /// Name of the link group.
     pub name: String,
-    /// `forward` or `reverse`.
+    /// Direction of the link: `forward` or `reverse`.
     pub direction: &'static str,
     /// Medium-access scheme of the channel.
     pub kind: &'static str,

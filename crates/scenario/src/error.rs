@@ -101,13 +101,13 @@ fn shortened(text: &str, shown: usize) -> std::borrow::Cow<'_, str> {
 /// Place of a key or value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// In a file.
+    /// A position in a file.
     File {
         /// Path of the file, or the name of the built-in scenario.
         file: Arc<str>,
         /// Line number from 1.
         line: usize,
-        /// Column in characters from 1.
+        /// Column of the position in characters, from 1.
         column: usize,
     },
     /// On the command line, such as `--set duration=60 s`.

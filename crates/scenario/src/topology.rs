@@ -140,7 +140,7 @@ pub struct Edge<'a> {
     pub name: Name<'a>,
     /// Group of the link.
     pub group: &'a str,
-    /// `forward` or `reverse`.
+    /// Direction of the link: `forward` or `reverse`.
     pub direction: &'static str,
     /// Configuration of the direction.
     pub config: &'a LinkConfig,

@@ -204,7 +204,7 @@ pub enum Value {
     Any,
     /// A numeric argument.
     Number(i64),
-    /// Names joined by `|`.
+    /// Names (constants) joined by `|`.
     Words(Vec<String>),
     /// A text argument in quotes.
     Text(String),

@@ -22,7 +22,7 @@ pub struct Measured {
 pub enum Measure {
     /// A field of the result as written by `run --json`.
     Field {
-        /// Name, with dots for nested tables.
+        /// Name of the quantity, with dots for nested tables.
         name: String,
         /// Subject of the field.
         of: Subject,

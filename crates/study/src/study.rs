@@ -98,7 +98,7 @@ pub struct Claim {
     pub statement: String,
     /// Basis of the verdict.
     pub ground: Ground,
-    /// Reason for the margin of an equivalence, required for each.
+    /// Reason for the tolerance of an equivalence check; required for each such check.
     pub margin: Option<String>,
     /// Findings about the claim.
     pub note: Option<String>,

@@ -23,7 +23,7 @@ pub enum Law {
     },
     /// Gamma distribution.
     Gamma {
-        /// Shape k, above zero.
+        /// Shape parameter k, above zero.
         shape: f64,
         /// Scale, above zero; the mean is shape times scale.
         scale: f64,

@@ -183,7 +183,7 @@ mod tests {
         within(mean(sample.all().map(|object| object.request as f64)), 358.0..363.0);
         within(mean(sample.pages.iter().map(|page| page.main.reply as f64)), 10_200.0..11_200.0);
         within(mean(sample.pages.iter().map(|page| page.inline.len() as f64)), 5.3..5.8);
-        // With so heavy a tail, truncation lowers the mean of 7758.
+        // The distribution has a heavy tail, so truncation lowers the mean of 7758.
         within(mean(sample.inline().map(|object| object.reply as f64)), 5_000.0..8_000.0);
         let later = sample.pages.iter().flat_map(|page| page.inline.iter().skip(1));
         within(mean(later.map(|object| object.gap.as_secs_f64())), 0.82..0.90);

@@ -33,7 +33,7 @@ impl RecentRtt {
     }
 }
 
-/// `RTTmin` of the schemes that reset it after a timeout.
+/// Minimum RTT (`RTTmin`) of the algorithms that reset it after a timeout.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BaseRtt {
     min: Duration,

@@ -44,7 +44,7 @@ pub enum Orbits {
     Elements {
         /// Name of built-in elements, or path of a file.
         file: String,
-        /// Content of the file.
+        /// Content of the file with two-line elements.
         text: Arc<str>,
     },
 }

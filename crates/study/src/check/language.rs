@@ -35,7 +35,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// Returns the listed values.
+    /// Returns the values listed in the condition.
     pub fn listed(&self) -> &[f64] {
         match self {
             Self::Listed(listed) => listed,
@@ -43,7 +43,8 @@ impl Values {
         }
     }
 
-    /// True if `value` is selected. A listed value matches within 1e-6, because it was written in decimals.
+    /// True if the condition selects `value`. A listed value matches within 1e-6, because it was written in
+    /// decimals.
     pub fn hold(&self, value: f64) -> bool {
         match self {
             Self::Listed(listed) => listed.iter().any(|one| alike(*one, value)),
@@ -163,7 +164,7 @@ pub enum Several {
     Min,
     /// Logarithm to base 2 of one value.
     Log2,
-    /// Magnitude of one value.
+    /// Absolute value of one number.
     Abs,
 }
 
