@@ -246,7 +246,8 @@ def sweep(
 ) -> Any:
     """Do the runs of :func:`compare` on a Dask cluster; the result is the same to the last bit.
 
-    Runs are sent in tasks of some seconds each. If a worker dies, another worker repeats its task.
+    Runs are sent in tasks of about ``task_s`` seconds. If a worker dies, another worker repeats its task. Parameters without a description here
+    are those of :func:`compare`.
 
     Args:
         client: a connected ``dask.distributed.Client``.
@@ -254,7 +255,6 @@ def sweep(
         keep: folder on the client's machine in which finished runs are stored as they arrive.
         gather: ``"comparison"`` for a :class:`Comparison`. ``"dask"`` for a Dask DataFrame with one partition for each task; its rows stay
             on the workers: ``world`` (index of the point), ``seed``, ``quantity``, ``value``.
-        scenario, cc, vary, set, seeds, seed, memory, progress: as for :func:`compare`.
 
     Raises:
         RequestError: as for :func:`compare`, or the client is closed.

@@ -479,7 +479,7 @@ else:
     }
 }
 
-/// The long form, with other algorithms and with Linux beside them, is `docs/validation.md`.
+/// The long form, with other algorithms and with Linux beside them, is `docs/validation-real-time.md`.
 #[test]
 fn one_scenario_simulated_and_in_real_time_gives_the_same_goodput() {
     let Some(_alone) = ready(&["python3"]) else { return };

@@ -21,7 +21,7 @@ pub use goodput::{GoodputSampler, SAMPLE_INTERVAL};
 pub use network::{GapOutcome, LinkOutcome, MediumOutcome, NodeOutcome};
 pub use observer::{LinkEvent, Observer, Passing};
 pub use record::{Recorder, SenderToRecord};
-pub use run::{GroupOutcome, Outcome, Totals};
+pub use run::{GroupOutcome, Outcome, Totals, comparable};
 pub use series::{FlowSeries, LinkSeries, Series};
 
 /// True for counters that a document leaves out because they are zero.

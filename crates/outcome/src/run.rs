@@ -134,7 +134,7 @@ pub struct Totals {
     pub throughput_bps: f64,
     /// Convergence time of the sum of all goodputs, from the start of the first flow; null without convergence.
     pub convergence_s: Option<f64>,
-    /// Jain's fairness index of the flows' goodputs.
+    /// Jain's fairness index of the goodputs of the [`comparable`] flows.
     pub jain_index: f64,
     /// Ratio of probes sent to data segments sent.
     pub probe_overhead: f64,
@@ -155,7 +155,7 @@ impl Totals {
             goodput_bps: sum(|flow| flow.goodput_bps),
             goodput_segments_per_s: sum(|flow| flow.goodput_segments_per_s),
             throughput_bps: sum(|flow| flow.throughput_bps),
-            jain_index: jain_index(flows.iter().map(|flow| flow.goodput_bps)),
+            jain_index: jain_index(comparable(flows).map(|flow| flow.goodput_bps)),
             probe_overhead: if sent > 0.0 { probes / sent } else { 0.0 },
             fairness_ratio: fairness_ratio(flows),
             ..Self::default()
@@ -163,10 +163,20 @@ impl Totals {
     }
 }
 
+/// Returns the flows whose goodputs show fairness: those that only the network limits. If applications limit all flows (pages, files,
+/// calls, video), returns all.
+pub fn comparable(flows: &[FlowOutcome]) -> impl Iterator<Item = &FlowOutcome> + Clone {
+    let is_limited = |flow: &FlowOutcome| {
+        flow.transfers.is_some() || flow.call.is_some() || flow.stream.is_some() || flow.player.is_some()
+    };
+    let all_are = flows.iter().all(is_limited);
+    flows.iter().filter(move |flow| all_are || !is_limited(flow))
+}
+
 /// Returns Jain's fairness index; 0 if all goodputs are zero.
-fn jain_index(goodputs: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
+fn jain_index(goodputs: impl Iterator<Item = f64> + Clone) -> f64 {
     let sum = goodputs.clone().sum::<f64>();
-    let squares = goodputs.len() as f64 * goodputs.map(|goodput| goodput * goodput).sum::<f64>();
+    let squares = goodputs.clone().count() as f64 * goodputs.map(|goodput| goodput * goodput).sum::<f64>();
     if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }
 
@@ -179,4 +189,24 @@ fn fairness_ratio(flows: &[FlowOutcome]) -> Option<f64> {
         |flows: &[&FlowOutcome]| flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / flows.len() as f64;
     let (mean_ours, mean_theirs) = (mean(&ours), mean(&theirs));
     (theirs.iter().all(|flow| flow.group == *second) && mean_theirs > 0.0).then(|| mean_ours / mean_theirs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_traffic::TransferOutcome;
+
+    fn flow(goodput_bps: f64, browses: bool) -> FlowOutcome {
+        let transfers = browses.then(TransferOutcome::default);
+        FlowOutcome { goodput_bps, transfers, ..FlowOutcome::default() }
+    }
+
+    #[test]
+    fn browsers_beside_a_download_do_not_make_it_unfair() {
+        let beside = [flow(1e4, true), flow(2e4, true), flow(9e6, false)];
+        assert_eq!(Totals::of(&beside).jain_index, 1.0);
+        let two = [flow(1e4, true), flow(3e6, false), flow(9e6, false)];
+        assert!((Totals::of(&two).jain_index - 0.8).abs() < 1e-12);
+        assert!((Totals::of(&beside[..2]).jain_index - 0.9).abs() < 1e-12, "browsers alone");
+    }
 }

@@ -1,4 +1,4 @@
-//! Built-in studies: the `.toml` files under `papers/`, which are part of the binary.
+//! Built-in studies: the `.toml` files under `papers/`, by way of a link in this crate, so that its package holds them.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use crate::mistakes::StudyError;
 use crate::study::Study;
 
 const FILES: &[(&str, &str)] = &[
-    ("peach", include_str!("../../../papers/peach.toml")),
-    ("swift", include_str!("../../../papers/swift.toml")),
-    ("star", include_str!("../../../papers/star.toml")),
-    ("streaming", include_str!("../../../papers/streaming.toml")),
-    ("pep-study", include_str!("../../../papers/pep-study.toml")),
-    ("modern", include_str!("../../../papers/modern.toml")),
-    ("medium-access", include_str!("../../../papers/medium-access.toml")),
-    ("earlier", include_str!("../../../papers/earlier.toml")),
-    ("mentioned", include_str!("../../../papers/mentioned.toml")),
-    ("zenith", include_str!("../../../papers/zenith.toml")),
+    ("peach", include_str!("../papers/peach.toml")),
+    ("swift", include_str!("../papers/swift.toml")),
+    ("star", include_str!("../papers/star.toml")),
+    ("streaming", include_str!("../papers/streaming.toml")),
+    ("pep-study", include_str!("../papers/pep-study.toml")),
+    ("modern", include_str!("../papers/modern.toml")),
+    ("medium-access", include_str!("../papers/medium-access.toml")),
+    ("earlier", include_str!("../papers/earlier.toml")),
+    ("mentioned", include_str!("../papers/mentioned.toml")),
+    ("zenith", include_str!("../papers/zenith.toml")),
 ];
 
 /// Names of the built-in studies.

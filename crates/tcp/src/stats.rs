@@ -1,7 +1,7 @@
-use derive_more::AddAssign;
+use std::ops::AddAssign;
 
 /// Counters of one connection end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, AddAssign)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// Data segments sent, with retransmissions, without probes.
     pub sent_segments: u64,
@@ -37,6 +37,48 @@ pub struct Stats {
     pub delivered_bytes: u64,
     /// Bytes skipped by best effort.
     pub missing_bytes: u64,
+}
+
+impl AddAssign for Stats {
+    fn add_assign(&mut self, other: Self) {
+        // Names every field, so that the compiler refuses one that is forgotten here.
+        let Self {
+            sent_segments,
+            sent_bytes,
+            retransmitted_segments,
+            timeouts,
+            recoveries,
+            undone,
+            probes_sent,
+            probes_acked,
+            probe_repairs,
+            ecn_reductions,
+            tail_loss_probes,
+            acks_sent,
+            received_segments,
+            duplicate_segments,
+            received_bytes,
+            delivered_bytes,
+            missing_bytes,
+        } = other;
+        self.sent_segments += sent_segments;
+        self.sent_bytes += sent_bytes;
+        self.retransmitted_segments += retransmitted_segments;
+        self.timeouts += timeouts;
+        self.recoveries += recoveries;
+        self.undone += undone;
+        self.probes_sent += probes_sent;
+        self.probes_acked += probes_acked;
+        self.probe_repairs += probe_repairs;
+        self.ecn_reductions += ecn_reductions;
+        self.tail_loss_probes += tail_loss_probes;
+        self.acks_sent += acks_sent;
+        self.received_segments += received_segments;
+        self.duplicate_segments += duplicate_segments;
+        self.received_bytes += received_bytes;
+        self.delivered_bytes += delivered_bytes;
+        self.missing_bytes += missing_bytes;
+    }
 }
 
 /// Compact form of [`Stats`] within a connection: most connections count only these fields, and the others are allocated
