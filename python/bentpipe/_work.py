@@ -246,7 +246,7 @@ def sweep(
 ) -> Any:
     """Do the runs of :func:`compare` on a Dask cluster; the result is the same to the last bit.
 
-    Points are sent as tasks of about ``task_s`` seconds. If a worker dies, another one repeats its task. Parameters without a description here
+    Runs are sent in tasks of about ``task_s`` seconds. If a worker dies, another worker repeats its task. Parameters without a description here
     are those of :func:`compare`.
 
     Args:

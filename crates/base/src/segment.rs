@@ -5,13 +5,13 @@ bitflags::bitflags! {
     /// TCP header flags (RFC 9293 section 3.1, RFC 3168).
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Flags: u16 {
-        /// No more data from the sender.
+        /// FIN: the sender has no more data.
         const FIN = 0x001;
         /// Synchronise sequence numbers.
         const SYN = 0x002;
         /// Reset the connection.
         const RST = 0x004;
-        /// Push.
+        /// PSH: asks the receiver to deliver the data at once.
         const PSH = 0x008;
         /// The acknowledgement field is valid.
         const ACK = 0x010;
@@ -27,12 +27,12 @@ bitflags::bitflags! {
 /// The ECN field of the IP header (RFC 3168 section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EcnField {
-    /// Not ECN-capable: a queue drops it instead of marking.
+    /// Not ECN-capable: a congested queue drops the packet instead of marking it.
     #[default]
     NotCapable,
-    /// ECN-capable transport.
+    /// ECN-capable transport: ECT(0).
     Capable,
-    /// Congestion experienced.
+    /// Congestion experienced (CE).
     Congested,
 }
 
@@ -46,15 +46,15 @@ pub enum SackBlocks {
     Held {
         /// Number of blocks.
         len: u8,
-        /// Received ranges.
+        /// Received ranges of sequence numbers.
         blocks: [SackRange; 4],
     },
-    /// Missing ranges.
+    /// Missing ranges of sequence numbers.
     Missing(Snack),
 }
 
 impl SackBlocks {
-    /// No blocks.
+    /// An empty report, without blocks.
     pub const EMPTY: Self = Self::Held { len: 0, blocks: [SackRange { start: 0, end: 0 }; 4] };
 
     /// Appends a block. A fifth is silently dropped because it would not fit the TCP header, and so is any block in a SNACK.
@@ -157,7 +157,7 @@ pub struct ProbeTag(pub u16);
 /// Receivers answer every probe at once with one pure ACK that is a `Reply`; a reply never counts as a duplicate ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Probe {
-    /// Ordinary segment.
+    /// Ordinary segment, neither a probe nor a reply.
     #[default]
     No,
     /// A probe (dummy, NIL or outstanding segment).
@@ -182,7 +182,7 @@ pub enum Notice {
 /// Fields that algorithms exchange with the peer or with routers on the path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Extension {
-    /// No fields.
+    /// No algorithm-specific fields.
     #[default]
     None,
     /// XCP congestion header on data: sender's RTT and packet interval in seconds, requested change in bytes/s (routers lower
@@ -199,7 +199,7 @@ pub enum Extension {
     },
     /// Position of a data segment in its wave (TCP Real).
     Wave {
-        /// Wave number.
+        /// Number of the wave.
         id: u16,
         /// Segments in the wave.
         size: u16,
@@ -212,7 +212,7 @@ pub enum Extension {
     ReceiveRate {
         /// Wave number of the rate.
         id: u16,
-        /// Measured rate.
+        /// Rate at which the receiver received the wave.
         rate: Rate,
         /// True if enough segments arrived for a valid rate.
         valid: bool,
@@ -226,8 +226,8 @@ pub enum Extension {
 
 /// TCP segment without its payload: `wire` reads and writes it, and the simulator carries it.
 ///
-/// Sequence numbers are 64 bits and do not wrap: the SYN is 0, the first data byte is 1, the FIN follows the last byte. 32-bit
-/// wrap-around exists only in `wire`.
+/// Sequence numbers are 64 bits and do not wrap. The SYN is 0, the first data byte is 1, and the FIN follows the last byte.
+/// 32-bit wrap-around exists only in `wire`.
 // Fields of every segment come first in memory, rare ones last: simulations touch millions of segments. The flags do not precede
 // the two adjacent bytes: a compiler would read all of these at once. A processor that has just written them one by one would
 // stall before that read.
@@ -254,7 +254,7 @@ pub struct Segment {
     pub timestamps: Option<(u32, u32)>,
     /// Options of a SYN; `None` on all other segments.
     pub syn_options: Option<SynOptions>,
-    /// Algorithm fields.
+    /// Fields that the congestion-control algorithm adds.
     pub extension: Extension,
     /// SACK blocks, or a SNACK.
     pub sack: SackBlocks,

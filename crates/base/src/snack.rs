@@ -110,7 +110,7 @@ mod tests {
         let snack = Snack::new(2, 2, &[0b1101_1100]);
         assert_eq!(snack.vector(), [0xdc]);
         assert_eq!(missing(&snack, 10_000), [range(12_000, 14_000), range(16_000, 17_000)]);
-        // The same from a receiver that has acknowledged everything before the first hole.
+        // The same holes, reported by a receiver that has acknowledged everything before the first hole.
         let held = [range(14_000, 16_000), range(17_000, 20_000)];
         let described = Snack::describe(12_000, 1000, held).unwrap();
         assert_eq!(described, Snack::new(0, 2, &[0xdc]));

@@ -43,7 +43,7 @@ impl Instant {
 }
 
 impl Duration {
-    /// Zero.
+    /// A duration of zero.
     pub const ZERO: Self = Self(0);
     /// Longest span: infinite.
     pub const MAX: Self = Self(u64::MAX);

@@ -102,7 +102,7 @@ pub struct Astart {
 }
 
 impl Astart {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,

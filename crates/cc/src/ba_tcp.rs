@@ -210,7 +210,7 @@ pub struct Receiver {
     limit: Limit,
 }
 
-/// Smoothed reports.
+/// Smoothed values of the routers' reports.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Filtered {
     rtpd_s: f64,

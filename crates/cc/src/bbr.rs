@@ -169,7 +169,7 @@ pub struct Bbr {
     idle_restart: bool,
     /// Delivered bytes before which samples are ignored for the bandwidth: ProbeRTT's small window limited them.
     limited_until: u64,
-    /// Only with [`Profile::Linux`].
+    /// State of Linux's variant; `None` unless [`Profile::Linux`] is set.
     linux: Option<Kernel>,
 }
 
@@ -310,7 +310,7 @@ impl Bbr {
         }
     }
 
-    /// Section 4.3.2.2.
+    /// Checks in Startup whether the bandwidth still grows (section 4.3.2.2).
     fn check_full_pipe(&mut self, step: &Step) {
         if !self.filled_pipe && step.round_start && !step.app_limited {
             self.plateau.round(self.bottleneck());
@@ -364,7 +364,7 @@ impl Bbr {
         }
     }
 
-    /// Section 4.3.5.
+    /// Enters and leaves ProbeRTT (section 4.3.5).
     fn check_probe_rtt(&mut self, expired: bool, step: &Step, path: &Path) {
         if !self.probes_rtt() && expired && !self.idle_restart {
             self.save_cwnd();
@@ -412,7 +412,7 @@ impl Bbr {
         }
     }
 
-    /// Section 4.2.2.
+    /// Returns the send quantum in segments (section 4.2.2).
     fn send_quantum(&self) -> f64 {
         let bits_per_s = 8.0 * self.pacing;
         if bits_per_s < 1.2e6 {

@@ -56,7 +56,7 @@ pub struct Config {
     /// `StartupPacingGain`, 4 ln 2.
     #[serde(deserialize_with = "positive")]
     pub startup_pacing_gain: f64,
-    /// `DrainPacingGain`.
+    /// Pacing gain in Drain (`DrainPacingGain`).
     #[serde(deserialize_with = "fraction")]
     pub drain_pacing_gain: f64,
     /// `DefaultCwndGain`: the window in bandwidth-delay products.
@@ -71,7 +71,7 @@ pub struct Config {
     /// Gain of the rate in ProbeBW_DOWN.
     #[serde(deserialize_with = "fraction")]
     pub down_pacing_gain: f64,
-    /// `ProbeRTTCwndGain`.
+    /// Window gain in ProbeRTT (`ProbeRTTCwndGain`).
     #[serde(deserialize_with = "fraction")]
     pub probe_rtt_cwnd_gain: f64,
     /// `PacingMarginPercent` as a fraction: pacing stays this far below the bandwidth.
@@ -157,7 +157,7 @@ enum State {
     Up,
     /// Waiting until at most the small window is in flight.
     EmptyForRtt,
-    /// Holding the small window until `until`, and at least for one round trip.
+    /// ProbeRTT: the small window is kept until `until`, and at least for one round trip.
     ProbeRtt {
         until: Instant,
         round_done: bool,
@@ -316,7 +316,7 @@ struct Step {
     app_limited: bool,
     window_limited: bool,
     rate: f64,
-    /// Segments delivered over the sampling interval.
+    /// Segments delivered during the sampling interval.
     volume: f64,
     /// Segments newly delivered by this ACK.
     newly: f64,
@@ -419,7 +419,7 @@ impl Bbr3 {
         step
     }
 
-    /// `BBRUpdateModelAndState`.
+    /// Updates the model and the state for an ACK (`BBRUpdateModelAndState`).
     fn update_model(&mut self, ack: &Ack, step: &Step) {
         if ack.lost > 0 {
             self.handle_lost(step);
@@ -446,7 +446,7 @@ impl Bbr3 {
         self.bandwidth = self.max_bandwidth.max().min(self.bounds.bandwidth);
     }
 
-    /// `BBRUpdateControlParameters`.
+    /// Updates pacing rate and window (`BBRUpdateControlParameters`).
     fn update_control(&mut self, step: &Step) {
         self.set_pacing(self.pacing_gain());
         self.set_cwnd(step);
@@ -489,7 +489,7 @@ impl Bbr3 {
 
 /// Startup and Drain, sections 5.3.1 and 5.3.2.
 impl Bbr3 {
-    /// `BBRCheckFullBWReached`.
+    /// Checks in Startup whether the bandwidth still grows (`BBRCheckFullBWReached`).
     fn check_full_pipe(&mut self, step: &Step) {
         if self.plateau.is_reached() || !step.round_start || step.app_limited {
             return;
@@ -527,7 +527,7 @@ impl Bbr3 {
 
 /// ProbeBW, section 5.3.3.
 impl Bbr3 {
-    /// `BBRStartProbeBW_DOWN`.
+    /// Begins the phase ProbeBW_DOWN (`BBRStartProbeBW_DOWN`).
     fn start_down(&mut self, now: Instant, delivered: u64) {
         self.reset_congestion_signals();
         self.slope.per_segment = f64::INFINITY;
@@ -538,7 +538,7 @@ impl Bbr3 {
         self.state = State::Down;
     }
 
-    /// `BBRStartProbeBW_REFILL`.
+    /// Begins the phase ProbeBW_REFILL (`BBRStartProbeBW_REFILL`).
     fn start_refill(&mut self, step: &Step) {
         self.bounds = Bounds::NONE;
         self.slope = Slope { per_segment: self.slope.per_segment, ..Slope::default() };
@@ -547,7 +547,7 @@ impl Bbr3 {
         self.state = State::Refill;
     }
 
-    /// `BBRStartProbeBW_UP`.
+    /// Begins the phase ProbeBW_UP (`BBRStartProbeBW_UP`).
     fn start_up(&mut self, rate: f64, delivered: u64) {
         self.ack_phase = AckPhase::ProbeStarting;
         self.round.restart(delivered);
@@ -556,7 +556,7 @@ impl Bbr3 {
         self.raise_slope();
     }
 
-    /// `BBRUpdateProbeBWCyclePhase`.
+    /// Advances the cycle of ProbeBW phases (`BBRUpdateProbeBWCyclePhase`).
     fn update_cycle(&mut self, step: &Step) {
         if !self.filled {
             return;
@@ -586,7 +586,7 @@ impl Bbr3 {
             && step.in_flight <= self.inflight(self.max_bandwidth.max(), 1.0)
     }
 
-    /// `BBRIsTimeToGoDown`.
+    /// Ends ProbeBW_UP when the bandwidth no longer grows (`BBRIsTimeToGoDown`).
     fn go_down_in_time(&mut self, step: &Step) {
         if step.window_limited && self.cwnd >= self.longterm {
             // The long-term bound limits the rate, not the path.
@@ -596,7 +596,7 @@ impl Bbr3 {
         }
     }
 
-    /// `BBRAdaptLongTermModel`.
+    /// Adapts the long-term bound of in-flight data (`BBRAdaptLongTermModel`).
     fn adapt_longterm(&mut self, step: &Step) {
         match self.ack_phase {
             AckPhase::ProbeStarting if step.round_start => self.ack_phase = AckPhase::ProbeFeedback,
@@ -618,7 +618,7 @@ impl Bbr3 {
         }
     }
 
-    /// `BBRProbeInflightLongtermUpward`.
+    /// Raises the long-term bound of in-flight data while probing (`BBRProbeInflightLongtermUpward`).
     fn probe_upward(&mut self, step: &Step) {
         if !step.window_limited || self.cwnd < self.longterm {
             return;
@@ -634,7 +634,7 @@ impl Bbr3 {
         }
     }
 
-    /// `BBRRaiseInflightLongtermSlope`.
+    /// Accelerates the growth of the long-term bound every round (`BBRRaiseInflightLongtermSlope`).
     fn raise_slope(&mut self) {
         let growth = f64::from(1_u32 << self.slope.rounds.min(30));
         self.slope.rounds = (self.slope.rounds + 1).min(30);
@@ -644,7 +644,7 @@ impl Bbr3 {
 
 /// ProbeRTT, section 5.3.4.
 impl Bbr3 {
-    /// `BBRCheckProbeRTT`.
+    /// Enters ProbeRTT when the minRTT has expired, and handles an ACK in ProbeRTT (`BBRCheckProbeRTT`).
     fn check_probe_rtt(&mut self, expired: bool, step: &Step) {
         if !self.state.probes_rtt() && expired && !self.idle_restart {
             self.save_cwnd();
@@ -679,7 +679,7 @@ impl Bbr3 {
         }
     }
 
-    /// `BBRCheckProbeRTTDone`, `BBRExitProbeRTT`.
+    /// Leaves ProbeRTT when its time is over (`BBRCheckProbeRTTDone`, `BBRExitProbeRTT`).
     fn check_probe_rtt_done(&mut self, now: Instant, delivered: u64) {
         let State::ProbeRtt { until, .. } = self.state else { return };
         if now <= until {
@@ -703,7 +703,7 @@ impl Bbr3 {
         step.lost > step.tx_in_flight * self.config.loss_threshold
     }
 
-    /// `BBRNoteLoss`, `BBRHandleLostPacket`.
+    /// Handles a loss, which may end a probe for bandwidth (`BBRNoteLoss`, `BBRHandleLostPacket`).
     fn handle_lost(&mut self, step: &Step) {
         self.note_loss(step.delivered_bytes);
         if self.probe_samples && self.is_inflight_too_high(step) {
@@ -762,7 +762,7 @@ impl Bbr3 {
         self.latest.inflight = 0.0;
     }
 
-    /// `BBRSaveStateUponLoss`.
+    /// Saves the state for an undo after a spurious loss (`BBRSaveStateUponLoss`).
     fn save_state(&mut self) {
         self.undo = Some(Undo { state: self.state, bounds: self.bounds, longterm: self.longterm });
     }
@@ -790,7 +790,7 @@ impl Bbr3 {
         gain * bandwidth * self.trip.min.as_secs_f64() / self.mss
     }
 
-    /// `BBRInflight`.
+    /// Returns the in-flight data for a bandwidth and a gain, in segments (`BBRInflight`).
     fn inflight(&self, bandwidth: f64, gain: f64) -> f64 {
         self.quantized(self.bdp_at(bandwidth, gain))
     }
@@ -802,7 +802,7 @@ impl Bbr3 {
         volume.max(3.0 * quantum / self.mss).max(self.config.min_window) + probe
     }
 
-    /// `BBRTargetInflight`.
+    /// Returns the BDP, limited by the window (`BBRTargetInflight`).
     fn target_inflight(&self) -> f64 {
         self.bdp(1.0).min(self.cwnd)
     }
@@ -819,7 +819,7 @@ impl Bbr3 {
         self.bdp(self.config.probe_rtt_cwnd_gain).max(self.config.min_window)
     }
 
-    /// `BBRSetCwnd`.
+    /// Sets the congestion window (`BBRSetCwnd`).
     fn set_cwnd(&mut self, step: &Step) {
         let extra = self.aggregation.extra.get().unwrap_or(0.0);
         let most = self.quantized(self.bdp(self.cwnd_gain()) + extra);
@@ -835,7 +835,7 @@ impl Bbr3 {
         self.bound_cwnd();
     }
 
-    /// `BBRBoundCwndForModel`.
+    /// Limits the congestion window by the model's bounds (`BBRBoundCwndForModel`).
     fn bound_cwnd(&mut self) {
         let longterm = match self.state {
             State::Down | State::Refill | State::Up => self.longterm,
@@ -881,7 +881,7 @@ impl CongestionControl for Bbr3 {
         }
     }
 
-    /// `BBROnEnterRTO`.
+    /// Handles a retransmission timeout (`BBROnEnterRTO`).
     fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> BackOff {
         self.note_loss(path.delivered);
         self.save_cwnd();
@@ -894,7 +894,7 @@ impl CongestionControl for Bbr3 {
         Spacing::at((self.pacing > 0.0).then(|| Rate::from_bytes_per_s(self.pacing)))
     }
 
-    /// `BBRHandleSpuriousLossDetection`.
+    /// Undoes the reaction to a spurious loss (`BBRHandleSpuriousLossDetection`).
     fn on_undo(&mut self, _undo: crate::Undo, path: &Path) {
         self.in_recovery = false;
         self.restore_cwnd();
@@ -941,7 +941,7 @@ impl CongestionControl for Bbr3 {
 }
 
 impl Bbr3 {
-    /// `BBROnInit`, `BBRInitPacingRate`.
+    /// Initialises the model and the pacing rate (`BBROnInit`, `BBRInitPacingRate`).
     fn begin(&mut self, path: &Path) {
         let srtt = if path.srtt.is_zero() { Duration::from_millis(1) } else { path.srtt };
         if !path.srtt.is_zero() {

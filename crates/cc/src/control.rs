@@ -36,7 +36,7 @@ pub struct Path {
     pub rttvar: Duration,
     /// Smallest round-trip sample so far; [`Duration::MAX`] before the first.
     pub min_rtt: Duration,
-    /// Retransmission timeout without back-off.
+    /// Retransmission timeout (RTO) without back-off.
     pub rto: Duration,
     /// In-flight segments (RFC 6675 `pipe`): outstanding segments, minus those SACKed or marked lost, plus retransmissions.
     pub in_flight: u32,
@@ -81,7 +81,7 @@ pub enum PeerProbes {
 /// State of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
-    /// No loss episode.
+    /// Neither fast recovery nor a timeout is in progress.
     #[default]
     Open,
     /// Fast recovery: between the detection of a loss and the acknowledgement of everything sent before it.
@@ -134,7 +134,7 @@ pub struct Ack {
     /// The peer's clock when it sent this ACK (RFC 7323 `TSval`), if timestamps were negotiated. Its unit is usually 1 ms; its
     /// origin is arbitrary.
     pub peer_clock: Option<u32>,
-    /// Delivery-rate sample.
+    /// Delivery-rate sample of the ACK.
     pub rate: Option<RateSample>,
     /// Recovery state on arrival of this ACK. The ACK that ends an episode still reports the episode's state.
     pub phase: Phase,
@@ -181,7 +181,7 @@ pub struct Loss {
 pub struct Timeout {
     /// Number of expiries since an ACK made progress; 1 for the first.
     pub consecutive: u32,
-    /// Segments outstanding.
+    /// Number of outstanding segments: sent but not cumulatively acknowledged.
     pub outstanding: u32,
     /// True if a probe of a [`Questioner`] was answered without progress. It does not count as a further expiry.
     pub answered: bool,
@@ -206,7 +206,7 @@ impl Timeout {
 pub enum BackOff {
     /// The timer doubles (RFC 6298 section 5.5).
     Double,
-    /// The timer keeps its length.
+    /// The retransmission timer keeps its length.
     Keep,
 }
 
@@ -304,7 +304,7 @@ pub enum Undo {
 pub struct Sent {
     /// Sequence number of the first byte.
     pub seq: u64,
-    /// Payload bytes.
+    /// Number of payload bytes in the segment.
     pub len: u32,
     /// True for a retransmission.
     pub retransmission: bool,
@@ -399,7 +399,7 @@ pub enum Accounting {
 /// Verdict of a [`Detector`] about the oldest outstanding segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubt {
-    /// No retransmission beyond the usual rules.
+    /// No retransmission except by the usual rules of loss detection.
     None,
     /// Retransmit the oldest segment now, before the usual evidence (Vegas's fine-grained timeout).
     Oldest,
@@ -495,12 +495,12 @@ pub trait CongestionControl: Send {
         None
     }
 
-    /// Capability: detects losses by its own rules.
+    /// Capability of an algorithm that detects losses by its own rules.
     fn detector(&mut self) -> Option<&mut dyn Detector> {
         None
     }
 
-    /// Capability: sets its own timer.
+    /// Capability of an algorithm that sets its own timer.
     fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
         None
     }
@@ -569,7 +569,7 @@ pub trait Detector {
     fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt;
 }
 
-/// An algorithm with its own timer.
+/// An algorithm that sets its own timer.
 pub trait Sleeper {
     /// Time of the next timer event, read after every call; [`Instant::FAR_FUTURE`] for none.
     fn wake_at(&self) -> Instant;
@@ -581,7 +581,7 @@ pub trait Sleeper {
 /// Action after a timer event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
-    /// No segment.
+    /// No segment is sent.
     Quiet,
     /// An empty segment asks the peer for an ACK.
     AskForAck,

@@ -57,7 +57,7 @@ pub struct Config {
     /// Length of the RTTmin filter in seconds.
     #[serde(deserialize_with = "positive")]
     pub min_rtt_window_s: f64,
-    /// Round trips in the same direction after which the velocity doubles.
+    /// Round trips with the window moving in the same direction after which the velocity doubles.
     pub steady_rounds: u32,
     /// Pacing rate in windows per RTTstanding.
     #[serde(deserialize_with = "positive")]
@@ -104,7 +104,7 @@ enum Direction {
     Down,
 }
 
-/// Speed of the window, which rises while the direction stays the same.
+/// Speed of the window's change, which rises while the window moves in the same direction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Velocity {
     v: f64,
@@ -213,7 +213,7 @@ impl Copa {
         1.0 / (self.delta * self.queueing_delay_s())
     }
 
-    /// Rate λ.
+    /// Returns the sending rate λ: one window per standing RTT.
     fn rate(&self) -> f64 {
         self.standing_s().map_or(0.0, |standing| self.cwnd / standing)
     }

@@ -90,7 +90,7 @@ impl Curve {
         Self { c, w_max, k_s: libm::cbrt((w_max - cwnd) / c) } // Figure 2
     }
 
-    /// `W_cubic(t)`.
+    /// Returns the window of the cubic function, `W_cubic(t)`.
     pub fn window(&self, t: f64) -> f64 {
         let from_plateau = t - self.k_s;
         self.c * from_plateau * from_plateau * from_plateau + self.w_max
@@ -103,7 +103,7 @@ pub(crate) fn next_w_max(cwnd: f64, w_max: f64, beta: f64) -> f64 {
     if cwnd < w_max { cwnd * (1.0 + beta) / 2.0 } else { cwnd }
 }
 
-/// One stage of congestion avoidance: from its first ACK to the next loss.
+/// A stage of congestion avoidance: from its first ACK to the next loss.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
     /// `t`: time in this stage, without the times in which the sender had nothing to send (section 5.8).

@@ -26,7 +26,7 @@ struct Stamp {
     delivered_at: Instant,
     /// Start of the sampling interval at the sender.
     first_sent_at: Instant,
-    /// Segments in flight, including this one.
+    /// Segments in flight, including the segment just sent.
     in_flight: u32,
     /// True if the application did not fill the window.
     app_limited: bool,
@@ -135,7 +135,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(1000 + millis)
     }
 
-    /// A flow of full segments, with their send times.
+    /// A flow of full segments for tests, with their send times.
     #[derive(Default)]
     struct Flow {
         rate: DeliveryRate,

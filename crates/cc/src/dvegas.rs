@@ -161,7 +161,7 @@ pub struct DVegas {
 }
 
 impl DVegas {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         let Config { alpha, beta, gamma, .. } = config;
         let vegas = vegas::Config { alpha, beta, gamma, ..vegas::Config::default() };

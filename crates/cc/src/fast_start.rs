@@ -75,7 +75,7 @@ impl Config {
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Attempt {
     cwnd: f64,
-    /// First sequence number after it.
+    /// First sequence number after the saved window.
     end: u64,
     /// Time limit: without any ACK by then the attempt has failed.
     reset_at: Instant,

@@ -135,7 +135,7 @@ pub struct HighSpeed {
 }
 
 impl HighSpeed {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         Self { config, computed_for: 0.0, increase: 1.0 }
     }

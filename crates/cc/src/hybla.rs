@@ -88,7 +88,7 @@ impl Default for Config {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterTimeout {
-    /// One segment (RFC 5681).
+    /// A window of one segment after a timeout (RFC 5681).
     One,
     /// ρ segments, which corresponds to one segment of the reference connection.
     Rho,
@@ -224,7 +224,7 @@ pub struct Hybla {
 }
 
 impl Hybla {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         let pending = Estimate::Pending { end: 0, left: config.train, train: Train::default() };
         Self {

@@ -32,7 +32,7 @@ use crate::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowRtt {
-    /// Smoothed RTT.
+    /// The smoothed RTT is multiplied with the measured rate.
     #[default]
     Smoothed,
     /// minRTT: the window then fills the path without a queue.
@@ -129,7 +129,7 @@ pub struct Jersey {
 }
 
 impl Jersey {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,

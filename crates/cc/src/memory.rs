@@ -38,7 +38,7 @@ struct Shared {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     ticket: u64,
-    /// The windows of its last call, minus the parts taken by newcomers.
+    /// Windows of the member's last call, minus the parts taken by newcomers.
     windows: Windows,
     /// Factor of its windows that newcomers left since its last call.
     keeps: f64,

@@ -94,7 +94,7 @@ impl Default for Config {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Delay {
-    /// The mean.
+    /// Mean of the round-trip samples of a round.
     Mean,
     /// The minimum: variations by the frames of a TDMA channel do not look like a queue.
     Smallest,
@@ -141,7 +141,7 @@ pub struct NewVegas {
 }
 
 impl NewVegas {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,

@@ -53,7 +53,7 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Literal paper, or a safe variant for networks shared with others.
+    /// Mode: the literal paper, or a safe variant for networks shared with other traffic.
     pub mode: Mode,
     /// Quantity that the window is compared with in Rapid Recovery.
     pub form: Form,
@@ -114,7 +114,7 @@ pub enum RecoveryEnds {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Avoidance {
-    /// One segment per round trip.
+    /// Growth by one segment per round trip, as in Reno.
     Reno,
     /// One segment more, one less or no change per round trip, depending on the number of queued segments.
     Vegas,
@@ -155,7 +155,7 @@ enum State {
     Armed,
     /// Sudden Start sends dummies; otherwise as in Congestion Avoidance.
     SuddenStart(Train),
-    /// As `SuddenStart`, in [`Form::BesideData`].
+    /// Probes of Sudden Start are sent with new data, in [`Form::BesideData`].
     Start(StartBesideData),
     /// Rapid Recovery, or Fast Recovery without dummies.
     Recovery(Recovery),
@@ -190,7 +190,7 @@ pub struct Peach {
     due: Due,
     /// Dummies due in [`Form::BesideData`].
     beside: Beside,
-    /// Generation of the probes, carried in their tags.
+    /// Generation number of the probes, carried in their tags.
     epoch: u16,
     before: Option<Windows>,
     exit_pace: Option<ExitPace>,
@@ -295,7 +295,7 @@ impl Peach {
         let dummies = rwnd.saturating_sub(self.cwnd as u32).min(most);
         self.state = match self.config.form {
             Form::BesideData => StartBesideData::of(dummies).map(State::Start),
-            // Equation (2).
+            // Equation (2) of the paper.
             _ => Train::over(path.srtt, rwnd.min(most.saturating_add(1)), dummies, path.now)
                 .map(State::SuddenStart),
         }

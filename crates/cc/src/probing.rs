@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn a_fade_prolongs_the_cycle() {
         let mut probing = probing();
-        // srtt + 4 rttvar is 0.58 s, and 1.5 times a minRTT of 0.5 s is 0.75 s; with a minRTT of 0.4 s it would be 0.6 s.
+        // Limits of the wait: srtt + 4 rttvar = 0.58 s. 1.5 minRTT is 0.75 s for a minRTT of 0.5 s, and 0.6 s for 0.4 s.
         let at = |seconds| Path {
             srtt: Duration::from_millis(560),
             min_rtt: Duration::from_millis(400),

@@ -105,7 +105,7 @@ struct Rcs {
     /// Dummies allowed by the last timer event.
     due: u32,
     peer: Peer,
-    /// Generation of the dummies, carried in their tags.
+    /// Generation number of the dummies, carried in their tags.
     epoch: u16,
     srtt: Duration,
     last_ack: Instant,

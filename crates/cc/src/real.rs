@@ -85,9 +85,9 @@ const SMALLEST: f64 = 2.0;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Wave {
     id: u16,
-    /// Its first sequence number.
+    /// First sequence number of the wave.
     first: u64,
-    /// Its size in segments.
+    /// Size of the wave in segments.
     size: u16,
 }
 
@@ -112,7 +112,7 @@ struct Real {
     config: Config,
     wave: Wave,
     round: Round,
-    /// Rate of the wave at the end of the last round, in bytes per second.
+    /// Receive rate at the end of the last round, in bytes per second.
     reference: Option<f64>,
     latest: Option<Report>,
     /// Number of the wave whose rate was used last.
@@ -127,7 +127,7 @@ struct Real {
 }
 
 impl Real {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     fn new(config: Config) -> Self {
         Self {
             config,

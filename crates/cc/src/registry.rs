@@ -54,13 +54,13 @@ pub struct ReceiverHalf {
 /// Signal that an algorithm uses to set its window or rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Family {
-    /// Losses only.
+    /// The window is set by losses only.
     #[serde(rename = "window by loss")]
     Loss,
     /// Bandwidth measured from ACKs.
     #[serde(rename = "bandwidth estimation")]
     Bandwidth,
-    /// Delay.
+    /// The window is set by queueing delay.
     #[serde(rename = "delay")]
     Delay,
     /// A model of the path.
@@ -87,20 +87,20 @@ pub struct Entry {
     pub name: &'static str,
     /// Title in one line.
     pub title: &'static str,
-    /// Citation.
+    /// Citation of the publication.
     pub paper: &'static str,
     /// Year of the publication.
     pub year: u16,
     /// Signal that it uses.
     pub family: Family,
-    /// When to use it and when not; completes "`name`: ...".
+    /// Advice on when to use the algorithm and when not; completes "`name`: ...".
     pub advice: &'static str,
-    /// True if it needs support by receivers.
+    /// True if the algorithm needs support by receivers.
     pub needs_receiver: bool,
     /// The receiver half, if it does more than reply to probes.
     #[serde(skip)]
     pub receiver: Option<ReceiverHalf>,
-    /// True if it needs support by routers.
+    /// True if the algorithm needs support by routers.
     pub needs_routers: bool,
     /// True if it learns from other connections to the same destination: drivers pass it a [`PathMemory`](crate::PathMemory).
     pub remembers: bool,
@@ -149,7 +149,7 @@ macro_rules! registry {
                 None
             }
 
-            /// Registry name.
+            /// Returns the algorithm's name in the registry.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $module::ENTRY.name,)*

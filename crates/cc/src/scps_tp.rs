@@ -48,7 +48,7 @@ pub const ENTRY: Entry = Entry {
 pub struct Config {
     /// Assumed cause of a loss without a signal: corruption on a private link, congestion elsewhere.
     pub default_cause: DefaultCause,
-    /// Window law.
+    /// Congestion control: Vegas, Van Jacobson's or none.
     pub congestion: Congestion,
     /// Rate of the route in bits per second; 0 for none.
     #[serde(deserialize_with = "not_negative")]
@@ -82,11 +82,11 @@ pub enum DefaultCause {
     Congestion,
 }
 
-/// Window law.
+/// Congestion control of SCPS-TP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
-    /// TCP Vegas.
+    /// Congestion control of TCP Vegas.
     Vegas,
     /// Van Jacobson's, RFC 5681.
     VanJacobson,

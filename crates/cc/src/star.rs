@@ -57,7 +57,7 @@ pub enum RenoSsthresh {
     /// The ssthresh set by CWS: after a loss the component returns to slow start.
     #[default]
     Shared,
-    /// Its own ssthresh, half of the window at the loss.
+    /// A separate ssthresh of the Reno component, half of the window at the loss.
     Own,
 }
 
@@ -228,7 +228,7 @@ enum Aen {
     Off,
     /// A probe is outstanding.
     Wait {
-        /// Probes sent.
+        /// Number of probes sent.
         asked: u32,
         /// Segments outstanding at the timeout.
         outstanding: u32,
@@ -245,7 +245,7 @@ struct Sizes {
     own_ssthresh: f64,
 }
 
-/// TCP-STAR.
+/// A TCP-STAR sender.
 pub struct Star {
     config: Config,
     count: AckedCount,

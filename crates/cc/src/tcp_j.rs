@@ -77,7 +77,7 @@ pub struct TcpJ {
 }
 
 impl TcpJ {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         let abe = Abe::new(config.smoothing, Duration::from_secs_f64(config.least_gap_s));
         Self { config, count: AckedCount::new(config.credit), abe }

@@ -91,7 +91,7 @@ const SMALLEST: f64 = 4.0;
 /// `X_recv_set`: the rates received in the last two round trips (section 4.3).
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct ReceivedRates {
-    /// Rates in bytes per second with their times; infinite at the start.
+    /// Receive rates in bytes per second with their times; infinite at the start.
     rates: [(f64, Instant); 3],
 }
 
@@ -146,7 +146,7 @@ pub struct Tfrc {
     last: Option<(Report, Instant)>,
     /// True if window or rate limited the sender since the last report, not the application.
     limited: bool,
-    /// Number of the next transmission.
+    /// Sequence number of the next transmission.
     number: u32,
     /// True after the receiver's first report: the sender's own measurements are then ignored.
     hears: bool,

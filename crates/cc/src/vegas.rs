@@ -375,7 +375,7 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,
@@ -512,7 +512,7 @@ impl Vegas {
     }
 }
 
-/// Vegas's window with its fine-grained timeout.
+/// Vegas's window control together with its fine-grained timeout.
 #[derive(Clone, Debug)]
 struct Sender {
     classic: Classic<Vegas>,

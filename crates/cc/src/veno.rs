@@ -35,7 +35,7 @@ pub enum BacklogRtt {
     RoundMinimum,
     /// Mean of the last round.
     RoundMean,
-    /// The last sample, as in Linux.
+    /// Last RTT sample, as in Linux.
     LastSample,
 }
 
@@ -128,7 +128,7 @@ pub struct Veno {
     samples: Samples,
     /// Number of samples of the whole connection.
     known: u32,
-    /// `RTT`, once there are enough samples.
+    /// Round-trip time of the last round, once there are enough samples (the paper's `RTT`).
     rtt: Option<Duration>,
     turn: Turn,
     /// Segments acknowledged since the last turn.
@@ -136,7 +136,7 @@ pub struct Veno {
 }
 
 impl Veno {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         let (round, samples) = (Round::default(), Samples::NONE);
         let base = RecentRtt::new(config.base_rtt_window_s);

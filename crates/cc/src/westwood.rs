@@ -82,7 +82,7 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             count: AckedCount::new(config.credit),

@@ -34,14 +34,14 @@ use crate::{
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Discriminator {
-    /// One test is enough.
+    /// Either test alone suffices to conclude congestion.
     Either,
-    /// Both must agree.
+    /// Both tests must indicate congestion.
     #[default]
     Both,
-    /// Only the delay.
+    /// Only the test of the delay is used.
     Spike,
-    /// Only the rate.
+    /// Only the test of the rate is used.
     RateGap,
 }
 
@@ -139,7 +139,7 @@ impl Config {
 enum Repeat {
     /// Bulk Repeat is allowed.
     Armed,
-    /// Several losses in a window with errors: it happens at the engine's next question.
+    /// Several segments of a window were lost by errors. Bulk Repeat follows at the engine's next call.
     Due,
     /// Everything below this sequence number was retransmitted. Before its acknowledgement, signs of loss come from the
     /// retransmissions.
@@ -150,7 +150,7 @@ enum Repeat {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Congestion,
-    /// Transmission errors.
+    /// Transmission errors, not congestion.
     Noise {
         /// Segments known to be lost.
         lost: u32,
@@ -174,7 +174,7 @@ pub struct WestwoodBr {
 }
 
 impl WestwoodBr {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,

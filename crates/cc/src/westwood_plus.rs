@@ -96,7 +96,7 @@ pub struct WestwoodPlus {
 }
 
 impl WestwoodPlus {
-    /// Makes the rule in its initial state.
+    /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         let rounds = PerRound::new(config.filter, config.filter == RoundFilter::Linux);
         Self {

@@ -197,7 +197,7 @@ impl Driver {
             delivered_bytes: u64::from(acked * MSS),
             lost: 0,
             rtt: None,
-            // A peer may send any value here.
+            // A peer may send any timestamp value.
             peer_clock: Some(self.path.now.as_nanos() as u32),
             rate: None,
             phase: self.phase,

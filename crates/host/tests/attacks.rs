@@ -434,7 +434,7 @@ fn what_nobody_acknowledges_takes_little() {
     let all = world.stacks[1].memory_bytes();
     assert!(all < 200 * (48 << 10), "{all}");
     assert!(world.stacks[1].held_bytes() <= 200 * (36 << 10));
-    // One of them acknowledges data, and receives more.
+    // One of the remote hosts acknowledges data, and receives more.
     let ends = from(9, 300);
     let initial = open(&mut world, ends);
     let id = world.stacks[1].accept(PORT).unwrap();
@@ -449,7 +449,7 @@ fn what_nobody_acknowledges_takes_little() {
     assert!(second > 4 * first, "{first} and {second}");
 }
 
-/// All of them together leave the memory that an honest peer needs.
+/// All attackers together leave the memory that an honest peer needs.
 #[test]
 fn many_silent_peers_leave_room_for_others() {
     let limits = Limits { bytes: 32 << 20, ..Limits::default() };

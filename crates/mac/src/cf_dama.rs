@@ -48,14 +48,14 @@ struct Request {
 struct Station {
     /// Requested slots that have not arrived yet.
     outstanding: u64,
-    /// State of its latest request in a random minislot.
+    /// State of the terminal's latest request in a random minislot.
     contention: Contention,
     rng: Rng,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Contention {
-    /// It got through, or there was none.
+    /// The last request was received, or none was sent.
     Clear,
     /// It collided or was lost by errors; the terminal learns it at `known`. From then on it tries in each frame with probability
     /// 1/2, until a request gets through.
@@ -66,7 +66,7 @@ enum Contention {
 enum Step {
     Sleep,
     Frame(u64),
-    /// A slot of the present frame, by its index.
+    /// A slot of the current frame, by its index.
     Slot(usize),
 }
 
@@ -193,7 +193,7 @@ impl CfDama {
         }
     }
 
-    /// Lets the owner of a slot use it.
+    /// Lets the terminal that owns a slot send in it.
     fn use_slot<P: Packet>(&mut self, air: &mut Air<P>, place: usize) {
         let Grant { terminal, demand } = self.map[place];
         let slot = self.frame * self.grid.slots() + place as u64;

@@ -22,7 +22,7 @@ pub struct MediumConfig {
     /// Delay from the end of a transmission at any terminal to the arrival of its last bit. Terminals are synchronised:
     /// transmissions in the same slot arrive in the same slot.
     pub delay_one_way: Duration,
-    /// Access scheme.
+    /// Medium-access scheme of the channel.
     pub access: Access,
 }
 
@@ -58,7 +58,7 @@ pub enum Access {
 pub struct Frame {
     /// Length of a frame.
     pub length: Duration,
-    /// Data slots in it.
+    /// Data slots in a frame.
     pub slots: u32,
     /// Fraction of the channel that carries no packets: guard times, preambles, request minislots.
     pub overhead: f64,
@@ -70,7 +70,7 @@ pub struct Frame {
 /// proportion to the reports, at least one to each terminal with a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DamaConfig {
-    /// The frame.
+    /// Frame of equal slots.
     pub frame: Frame,
     /// Frames in a superframe.
     pub superframe: u32,
@@ -84,7 +84,7 @@ pub struct DamaConfig {
 /// protocols for packet satellite communications", ICUPC 1993).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CfDamaConfig {
-    /// The frame.
+    /// Frame of equal slots.
     pub frame: Frame,
     /// Request strategy of terminals.
     pub strategy: RequestStrategy,
@@ -159,7 +159,7 @@ pub struct SlottedAlohaConfig {
 /// ALOHA (CRDSA): an enhanced random access scheme for satellite access packet networks", IEEE Trans. Wireless Commun. 6(4), 2007).
 #[derive(Clone, Debug, PartialEq)]
 pub struct CrdsaConfig {
-    /// The frame.
+    /// Frame of equal slots.
     pub frame: Frame,
     /// Number of copies of a burst, in different slots of its frame.
     pub replicas: u32,

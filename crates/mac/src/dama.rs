@@ -29,13 +29,13 @@ pub(crate) struct Dama {
     superframe: u64,
     /// Random stream of each terminal.
     rngs: Vec<Rng>,
-    /// Next action.
+    /// Next action of the scheme.
     next: Step,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// None: there are no slots, packets or pending reports.
+    /// No action: there are no slots, packets or pending reports.
     Sleep,
     /// Start of a superframe.
     Begin(u64),

@@ -16,7 +16,7 @@ pub struct Scheduler {
 /// Assignment of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grant {
-    /// The terminal.
+    /// Terminal that owns the slot.
     pub terminal: u32,
     /// True for a requested slot, false for a free one.
     pub demand: bool,

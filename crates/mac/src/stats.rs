@@ -15,7 +15,7 @@ pub struct MediumStats {
     pub carried_packets: u64,
     /// Bytes of carried packets, without the medium's overhead.
     pub carried_bytes: u64,
-    /// Transmissions.
+    /// Number of transmitted bursts.
     pub bursts_sent: u64,
     /// Transmissions lost by collisions.
     pub bursts_collided: u64,

@@ -23,16 +23,16 @@ pub(crate) struct Terminal<P> {
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting<P> {
     pub packet: P,
-    /// Arrival time.
+    /// Arrival time of the packet.
     pub since: Instant,
 }
 
 /// Content of one transmission, from the head of the queue on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Burst {
-    /// Packets whose last byte it carries.
+    /// Number of packets whose last byte is in the burst.
     pub completes: u32,
-    /// Carried bytes of the next packet, after the burst got through.
+    /// Bytes of the next packet carried so far, after the burst got through.
     pub head_carried: u32,
 }
 

@@ -136,7 +136,7 @@ fn contending_requests_collide_and_are_tried_again() {
     }
     bench.look(us(10_000));
     assert_eq!((bench.medium.stats().requests_sent, bench.medium.stats().requests_collided), (2, 2));
-    // The terminals learn it at 510 ms.
+    // The terminals learn of the collision at 510 ms.
     bench.look(us(509_999));
     assert_eq!(bench.medium.stats().requests_sent, 2);
     bench.finish();
@@ -190,7 +190,7 @@ fn packets_of_pure_aloha_that_overlap_are_lost_and_those_that_touch_are_not() {
     let mut bench = Bench::new(&aloha(), 4, 1);
     bench.offer(us(0), 0, 100);
     bench.offer(us(999), 1, 100);
-    // It collides with the second packet only; the first has ended.
+    // This packet collides with the second packet only; the first has ended.
     bench.offer(us(1_500), 2, 100);
     bench.finish();
     let stats = bench.medium.stats();
@@ -214,7 +214,7 @@ fn without_collision_detection_the_next_packet_leaves_at_once_and_what_collides_
     let mut bench = Bench::new(&medium_of(Access::Aloha(config), rate()), 3, 1);
     bench.offer(us(0), 0, 100);
     bench.offer(us(0), 0, 100);
-    // It collides with the second packet of the first terminal.
+    // This packet collides with the second packet of the first terminal.
     bench.offer(us(1_500), 1, 100);
     bench.offer(us(1_500), 1, 100);
     bench.finish();
@@ -263,7 +263,7 @@ fn frames_in_which_nobody_sends_cost_nothing() {
         let mut bench = Bench::new(&medium_of(access, Rate::from_mbps(2)), 5, 1);
         bench.offer(us(1), 0, 40);
         bench.finish();
-        // One year later.
+        // A packet arrives one year later.
         bench.offer(Instant::ZERO + Duration::from_secs(31_557_600), 1, 40);
         bench.finish();
         assert!(bench.events < 40, "{name}: {} events", bench.events);

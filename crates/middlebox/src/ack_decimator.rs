@@ -51,7 +51,7 @@ impl AckDecimator {
         if let Some((at, _)) = kept {
             self.due.remove(&(at, connection, reverse));
         }
-        // Duplicate ACKs count arrivals at the sender: all of them pass.
+        // All duplicate ACKs pass, because the sender counts them.
         let bare = is_bare(passing.segment) && passing.segment.ack > thinned.highest;
         thinned.highest = thinned.highest.max(passing.segment.ack);
         if !bare {

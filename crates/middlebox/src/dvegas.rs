@@ -146,7 +146,7 @@ mod tests {
         let mut ack = Segment { extension: Extension::Value(0), ..Segment::default() };
         let mut passing = pass(&mut ack, Direction::Reverse, 0);
         passing.connection = Some(Connection(0));
-        // One frame later; the queue of 1 Mbit/s has sent three packets in it.
+        // One frame of 24 ms later: the queue of 1 Mbit/s has sent three packets in it.
         node.handle(at_ms(124), &mut passing);
         match ack.extension {
             Extension::Value(value) => Signal::from_value(value),

@@ -78,7 +78,7 @@ impl Hop {
         self.held.partition_point(|held| held.segment.seq < seq)
     }
 
-    /// Stores a segment without its known parts. Returns the number of new bytes.
+    /// Stores a segment without its parts that are already stored. Returns the number of new bytes.
     pub fn keep(&mut self, mut segment: Segment) -> u64 {
         let place = self.place(segment.seq);
         if let Some(before) = place.checked_sub(1).map(|before| self.held[before].segment) {
@@ -156,7 +156,7 @@ impl Hop {
         (plain * (1 << self.backoff.min(16))).min(LONGEST_TIMEOUT)
     }
 
-    /// Restarts the connection's timer, or stops it if no segment is held.
+    /// Restarts the connection's timer. Stops it if no segment is stored.
     pub fn arm(
         &mut self,
         now: Instant,
@@ -260,7 +260,7 @@ impl Hop {
         segment
     }
 
-    /// Marks the oldest segment as lost; its repair ignores the window.
+    /// Marks the oldest segment as lost. Its retransmission ignores the window.
     pub fn lose_oldest(&mut self) {
         self.repairs_at_once = true;
         if let Some(Held { state: State::Flying(serial), segment, .. }) = self.held.front().copied() {

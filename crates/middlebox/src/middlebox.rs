@@ -1,4 +1,4 @@
-//! Interface for drivers.
+//! Interface of middleboxes for drivers, such as the simulator.
 
 use bentpipe_base::Instant;
 
@@ -116,7 +116,7 @@ impl Middlebox {
         }
     }
 
-    /// Returns its counters with their names.
+    /// Returns the middlebox's counters with their names.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         match self {
             Self::AckFilter(filter) => filter.counters(),

@@ -9,14 +9,14 @@ pub struct Connection(pub u64);
 /// Direction of a connection's packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Direction {
-    /// From the sending end of a flow to its receiver.
+    /// Direction from the sending end of a flow to its receiver.
     Forward,
     /// From the receiver to the sending end.
     Reverse,
 }
 
 impl Direction {
-    /// Returns the other direction.
+    /// Returns the opposite direction.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Forward => Self::Reverse,
@@ -36,7 +36,7 @@ pub(crate) struct DataStream {
 /// Outgoing link of a packet, with the present state of its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Port {
-    /// Number of the link in its world.
+    /// Number of the link in the simulated network.
     pub link: u32,
     /// Present transmission rate.
     pub rate: Rate,
@@ -44,7 +44,7 @@ pub struct Port {
     pub delay_one_way: Duration,
     /// Queued bytes, without the packet in transmission.
     pub waiting_bytes: u64,
-    /// Queued packets.
+    /// Number of packets in the queue.
     pub waiting_packets: u32,
     /// End of the present outage, if there is one.
     pub out_until: Option<Instant>,
@@ -72,26 +72,26 @@ pub struct Passing<'a> {
     pub segment: &'a mut Segment,
     /// Bytes on the wire.
     pub size: u32,
-    /// Outgoing link.
+    /// Outgoing link of the packet.
     pub port: Port,
 }
 
 /// Fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The packet goes on, after the middlebox's own segments.
+    /// The packet is forwarded, after the middlebox's own segments.
     Forward,
-    /// The packet ends here.
+    /// The middlebox consumes the packet.
     Absorb,
 }
 
 /// A segment that a middlebox sends on behalf of one end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Emission {
-    /// The connection.
+    /// Connection of the segment.
     pub connection: Connection,
     /// The direction in which it travels.
     pub direction: Direction,
-    /// The segment.
+    /// The segment in transit.
     pub segment: Segment,
 }

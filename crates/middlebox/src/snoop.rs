@@ -47,9 +47,9 @@ struct Agent {
     cache: VecDeque<Cached>,
     /// First byte after the last segment that passed.
     seen: u64,
-    /// Highest acknowledgement.
+    /// Highest cumulative acknowledgement seen.
     acked: u64,
-    /// Number of its duplicates that the sender saw.
+    /// Number of duplicates of this acknowledgement that the sender saw.
     duplicates: u32,
     /// Duplicate ACKs still expected because of the repaired segment.
     expected: u64,

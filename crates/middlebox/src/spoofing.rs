@@ -54,7 +54,7 @@ enum Phase {
     Spoofed(bool),
 }
 
-/// A connection.
+/// State of a connection through the gateway.
 #[derive(Clone, Debug, Default)]
 struct Agent {
     phase: Phase,
@@ -375,7 +375,7 @@ impl Spoofing {
         }
     }
 
-    /// Restarts the timer, or stops it if no segment is held.
+    /// Restarts the timer. Stops it if no segment is stored.
     fn arm(&mut self, now: Instant, connection: Connection) {
         if let Some(agent) = self.agents.get_mut(connection) {
             agent.hop.arm(now, connection, &mut self.timers);
@@ -571,7 +571,7 @@ mod tests {
         report.sack.push(SackRange { start: 3001, end: 6001 });
         assert_eq!(bench.show(1031, Direction::Reverse, report), Verdict::Absorb);
         assert_eq!((bench.sent(), bench.counter("local_retransmissions")), (vec![2], 1));
-        // The repair is also lost: the timer repairs it.
+        // The retransmission is also lost: the timer repairs it.
         let at = bench.gateway.next_timeout();
         bench.out.clear();
         bench.gateway.handle_timeout(at, &mut bench.out);
@@ -615,7 +615,7 @@ mod tests {
         assert_eq!(bench.gateway.next_timeout(), at_ms(1000));
         bench.gateway.handle_timeout(at_ms(1000), &mut bench.out);
         assert_eq!((bench.counter("acked_undelivered_bytes"), bench.counter("crashes")), (50_000, 1));
-        // After the crash it only forwards.
+        // After the crash the gateway only forwards segments.
         let data = Segment { seq: 50_001, len: 1000, flags: Flags::ACK, ..Segment::default() };
         assert_eq!(bench.show(1001, Direction::Forward, data), Verdict::Forward);
         assert_eq!(bench.gateway.next_timeout(), Instant::FAR_FUTURE);

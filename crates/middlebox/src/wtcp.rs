@@ -27,7 +27,7 @@ pub struct Wtcp {
     suppressed: u64,
 }
 
-/// A connection.
+/// State of a connection through the base station.
 #[derive(Clone, Debug, Default)]
 struct Agent {
     /// Time of its SYN; true if it offered SACK.
@@ -154,7 +154,7 @@ impl Wtcp {
         if agent.hop.keep(*segment) > 0 {
             agent.arrivals.insert(segment.seq, now);
             if segment.seq < agent.hop.nxt {
-                // It fills a gap that arose before this station.
+                // The segment fills a gap that arose before this station.
                 agent.hop.lost.insert(segment.seq);
             }
         }
@@ -225,7 +225,7 @@ impl Wtcp {
         }
     }
 
-    /// Restarts the timer, or stops it if no segment is held.
+    /// Restarts the timer. Stops it if no segment is stored.
     fn arm(&mut self, now: Instant, connection: Connection) {
         if let Some(agent) = self.agents.get_mut(connection) {
             agent.hop.arm(now, connection, &mut self.timers);

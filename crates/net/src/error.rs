@@ -5,9 +5,9 @@ use core::fmt;
 pub struct ConfigError {
     /// Path to the invalid field from the [`LinkConfig`](crate::LinkConfig), such as `queue.limit`.
     pub field: String,
-    /// Value found.
+    /// Value found in the configuration.
     pub found: String,
-    /// Accepted values.
+    /// Description of the accepted values.
     pub accepted: &'static str,
 }
 

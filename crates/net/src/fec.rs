@@ -24,17 +24,17 @@ pub(crate) struct Fec<P> {
 /// Block that is being filled.
 #[derive(Clone, Debug)]
 struct Block<P> {
-    /// Number of its data packets sent.
+    /// Number of the block's data packets already sent.
     members: u32,
-    /// Size of its largest packet, which is the size of parity packets.
+    /// Size of the block's largest packet, which is also the size of parity packets.
     largest: u32,
     /// Time at which parity is sent for an incomplete block, if the transmitter is idle.
     closes_at: Instant,
     /// Time at which the first packet is too old to wait for others.
     flush_at: Instant,
-    /// Arrival times of its packets, parity included.
+    /// Arrival times of the block's packets, including parity packets.
     arrivals: Vec<Instant>,
-    /// Arrival time of its last packet, lost or not.
+    /// Arrival time of the block's last packet, lost or not.
     last_due: Instant,
     /// Lost packets that parity may restore. If order is preserved, also the packets after the first of them.
     in_doubt: Vec<InFlight<P>>,

@@ -98,7 +98,7 @@ pub struct Dropped<P> {
 pub(crate) struct Ledger<P> {
     /// Packets that were offered and arrived at once.
     passed_packets: u64,
-    /// Maximum backlog.
+    /// Maximum backlog of the queue.
     most_waiting: Backlog,
     /// Bytes of the packets that passed.
     passed_bytes: u64,

@@ -28,7 +28,7 @@ pub(crate) struct Line {
     free_at: Instant,
     /// End of the latest transmission.
     last_end: Instant,
-    /// Total time of all transmissions, the latest to its end.
+    /// Total transmission time of all packets, up to the end of the latest transmission.
     given: Duration,
     /// Transmission errors; `None` on an error-free line.
     loss: Option<Box<Loss>>,
@@ -106,7 +106,7 @@ impl Line {
         if let Some(before) = &mut self.changes {
             (changes.holds, changes.held) = (std::mem::take(&mut before.holds), before.held);
         }
-        // It may have waited for the end of an outage that the new configuration lacks.
+        // The transmitter may have waited for the end of an outage that the new configuration lacks.
         let free_at = changes.may_start(self.last_end.max(now));
         *self = Self {
             free_at,

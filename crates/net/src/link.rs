@@ -36,16 +36,16 @@ pub struct Link<P> {
 /// Packet with a known arrival at the far end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passing<P> {
-    /// Arrival time.
+    /// Arrival time of the packet.
     pub at: Instant,
-    /// The packet.
+    /// The delivered packet.
     pub packet: P,
 }
 
 /// Packet at the far end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrival<P> {
-    /// The packet.
+    /// The dropped packet.
     pub packet: P,
     /// True if duplication delivers this packet once more directly afterwards: do not release it yet.
     pub copy_follows: bool,
@@ -309,7 +309,7 @@ impl<P: Packet> Link<P> {
     /// Returns the packets accepted that have neither arrived nor been dropped: queued, in transmission or on the path.
     pub fn packets_inside(&self) -> usize {
         let held = match &self.queue {
-            // Its packets are in flight from the moment of arrival.
+            // A FIFO queue counts its packets as in flight from the moment of arrival.
             Queue::Fifo(_) => 0,
             Queue::Held(held) => held.backlog().packets as usize,
         };

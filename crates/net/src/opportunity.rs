@@ -12,9 +12,9 @@ use crate::schedule::{Interpolation, Schedule};
 
 /// Transmission opportunities of a link, instead of a rate.
 ///
-/// Each opportunity carries a number of queued bytes: of one packet, of several small ones, or a part of a large one, which
-/// continues at the next. A packet leaves the transmitter with its last byte. Unused capacity is lost: a packet that arrives
-/// exactly at an opportunity waits for the next one.
+/// Each opportunity carries queued bytes of one or several packets. A large packet may continue at the next opportunity; it
+/// leaves the transmitter with its last byte. Unused capacity is lost: a packet that arrives exactly at an opportunity waits for
+/// the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
     /// Times of the opportunities from zero on, ascending. There is at least one, and the last is above zero; equal times are

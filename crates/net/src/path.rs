@@ -46,7 +46,7 @@ impl<P: Packet> Path<P> {
         }
     }
 
-    /// Puts an arriving packet into the queue, and starts transmissions due by then.
+    /// Puts an arriving packet into the queue, and starts the transmissions that are due.
     #[inline(never)]
     pub fn enqueue_held(
         &mut self,

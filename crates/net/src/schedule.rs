@@ -36,7 +36,7 @@ impl Quantity for Duration {
 /// A value as a function of time, counted from [`Instant::ZERO`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule<T> {
-    /// Constant.
+    /// A constant value.
     Constant(T),
     /// Values at points in time.
     Table {
@@ -51,7 +51,7 @@ pub enum Schedule<T> {
     },
     /// `mean + amplitude * sin(2 pi (t + phase) / period)`.
     Sine {
-        /// Mean value.
+        /// Mean of the oscillating value.
         mean: T,
         /// Maximum deviation from the mean, less than the mean so that the value stays positive.
         amplitude: T,
@@ -65,10 +65,10 @@ pub enum Schedule<T> {
 /// Interpolation of a [`Schedule::Table`] between two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Interpolation {
-    /// The value of a point holds until the next one.
+    /// The value stays constant until the next point.
     #[default]
     Step,
-    /// The value is linear between points.
+    /// The value changes linearly between points.
     Linear,
 }
 

@@ -230,7 +230,7 @@ fn fq_codel_protects_a_sparse_flow_from_a_bulk_flow() {
     bench.offer(ms(10), of_flow(1000, 2));
     bench.finish();
     let sparse = bench.arrived.iter().find(|(_, arrival)| arrival.packet.id == 1000).map(|(at, _)| *at);
-    // It waits at most for one packet in transmission.
+    // The sparse flow's packet waits at most for one packet in transmission.
     assert_eq!(sparse, Some(ms(112)));
 }
 

@@ -15,7 +15,7 @@ const MOST_STEPS: usize = 1 << 12;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Seen {
     pub satellite: Satellite,
-    /// Sine of its elevation.
+    /// Sine of the satellite's elevation.
     pub sine: f64,
     /// Distance in km.
     pub range_km: f64,

@@ -67,7 +67,7 @@ impl Station {
 /// Position that rotates with the Earth.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Ground {
-    /// Position.
+    /// Position of the ground station.
     pub place: Vector,
     /// Direction of the zenith: a unit vector.
     pub up: Vector,

@@ -15,7 +15,7 @@ const LINE_LENGTH: usize = 69;
 /// degree, at least 5 degrees apart.
 const PLANE_GAP_DEG: f64 = 1.0;
 
-/// A satellite.
+/// A satellite whose orbit is propagated from two-line elements.
 #[derive(Debug)]
 pub(crate) struct Elements {
     pub name: String,

@@ -6,9 +6,9 @@ pub enum OrbitError {
     Impossible {
         /// Name of the quantity.
         place: String,
-        /// Its value.
+        /// Value of the quantity.
         found: String,
-        /// Accepted values.
+        /// Description of the accepted values.
         accepted: &'static str,
     },
     /// An invalid line of two-line elements.

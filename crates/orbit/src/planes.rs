@@ -16,11 +16,11 @@ pub(crate) struct Planes {
 /// Relation between the last plane and the first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Closure {
-    /// The same as between any two planes.
+    /// The last and the first plane are neighbours like any other two planes.
     Ring,
     /// A seam: the satellites on both sides move in opposite directions.
     Seam,
-    /// None: there are no planes.
+    /// No relation, because there are no planes.
     #[default]
     Open,
 }

@@ -7,7 +7,7 @@ use crate::error::OrbitError;
 use crate::planes::Satellite;
 use crate::sky::Sky;
 
-/// Path between two stations over time.
+/// Path between two ground stations over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PathTable {
     /// Time between consecutive delays.

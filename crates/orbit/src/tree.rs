@@ -28,7 +28,7 @@ pub(crate) enum Towards {
     Ground,
     /// Over a link between satellites.
     Link(EdgeId),
-    /// No path.
+    /// No path to the station.
     Nowhere,
 }
 

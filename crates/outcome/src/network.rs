@@ -11,7 +11,7 @@ use crate::is_zero;
 pub struct LinkOutcome {
     /// `link` or `link.index`.
     pub name: String,
-    /// `forward` or `reverse`.
+    /// Direction of the link: `forward` or `reverse`.
     pub direction: &'static str,
     /// Packets that reached the far end.
     pub delivered_packets: u64,
@@ -52,7 +52,7 @@ pub struct GapOutcome {
 /// Result of a node that does more than forward.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct NodeOutcome {
-    /// `node` or `node.index`.
+    /// Name of the node: `node`, or `node.index` in a group.
     pub name: String,
     /// Kind of the node, as in the scenario.
     pub kind: &'static str,
@@ -65,9 +65,9 @@ pub struct NodeOutcome {
 pub struct MediumOutcome {
     /// Name of the link group.
     pub name: String,
-    /// `forward` or `reverse`.
+    /// Direction of the link: `forward` or `reverse`.
     pub direction: &'static str,
-    /// Access scheme.
+    /// Medium-access scheme of the channel.
     pub kind: &'static str,
     /// Packets offered to terminals.
     pub offered_packets: u64,
@@ -89,7 +89,7 @@ pub struct MediumOutcome {
     pub requests_collided: u64,
     /// Requests lost by transmission errors.
     pub requests_lost: u64,
-    /// Requested slots.
+    /// Number of requested slots.
     pub demand_slots: u64,
     /// Slots used without a request.
     pub free_slots_used: u64,

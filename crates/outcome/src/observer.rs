@@ -30,7 +30,7 @@ pub trait Observer {
 pub enum LinkEvent {
     /// The packet was offered to the queue. A [`LinkEvent::Dropped`] follows at once if the queue refused it.
     Offered {
-        /// Packets in the queue afterwards.
+        /// Packets in the queue after the event.
         waiting: u32,
     },
     /// The packet was dropped by the queue or lost on the link.

@@ -15,7 +15,7 @@ pub struct Outcome {
     pub version: &'static str,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Simulated seconds.
+    /// Simulated time in seconds.
     pub simulated_s: f64,
     /// Wall-clock seconds of the run: the only field that may differ between two runs with the same seed.
     pub wall_s: f64,
@@ -47,13 +47,13 @@ pub struct GroupOutcome {
     pub name: String,
     /// Number of flows.
     pub flows: u64,
-    /// Sum of their goodputs.
+    /// Sum of the flows' goodputs in bit/s.
     pub goodput_bps: f64,
     /// Sum of the goodputs in full segments per second.
     pub goodput_segments_per_s: f64,
-    /// Sum of their throughputs.
+    /// Sum of the flows' throughputs in bit/s.
     pub throughput_bps: f64,
-    /// Jain's fairness index of their goodputs.
+    /// Jain's fairness index of the flows' goodputs.
     pub jain_index: f64,
     /// Payload bytes delivered in order.
     pub delivered_bytes: u64,

@@ -1,4 +1,4 @@
-//! Time series.
+//! Time series of a run, for charts.
 
 use serde::Serialize;
 
@@ -35,7 +35,7 @@ pub struct FlowSeries {
 pub struct LinkSeries {
     /// Name of the link and direction.
     pub name: String,
-    /// Queued packets.
+    /// Number of queued packets over time.
     pub queue_packets: Vec<(f64, f64)>,
     /// Times of drops, with the packets queued then.
     pub drops: Vec<(f64, f64)>,

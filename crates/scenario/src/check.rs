@@ -389,7 +389,7 @@ fn place_of(root: &Node, path: &str) -> Place {
     let mut path = path;
     loop {
         if let Some(entry) = table.and_then(|table| table.find(path)) {
-            // A mistake shows a table's name, or the value itself.
+            // A message shows a table by its name, and any other entry by its value.
             let is_table = entry.node.as_table().is_some();
             return if is_table { entry.place.clone() } else { entry.node.place.clone() };
         }

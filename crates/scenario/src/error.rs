@@ -24,7 +24,7 @@ pub enum Error {
         /// Names of the built-in scenarios.
         known: Vec<String>,
     },
-    /// There is no such congestion control.
+    /// The name is not that of a congestion-control algorithm.
     #[error("{}", unknown("algorithm", .name, .known))]
     UnknownAlgorithm {
         /// Name as typed by the user.
@@ -38,7 +38,7 @@ pub enum Error {
          at once"
     )]
     TakenAlgorithm {
-        /// The name.
+        /// Name of the algorithm.
         name: String,
     },
     /// Mistakes in the file or in the arguments that change it: at least one, each on its own line.
@@ -63,9 +63,9 @@ pub struct Mistake {
     pub place: Place,
     /// Path of the key, such as `link.satellite.rate`; empty if the text is not TOML.
     pub key: String,
-    /// Value found there.
+    /// Value found at the key.
     pub found: String,
-    /// Accepted values.
+    /// Description of the accepted values.
     pub accepted: String,
     /// Value that was probably meant.
     pub suggestion: Option<String>,
@@ -101,13 +101,13 @@ fn shortened(text: &str, shown: usize) -> std::borrow::Cow<'_, str> {
 /// Place of a key or value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// In a file.
+    /// A position in a file.
     File {
         /// Path of the file, or the name of the built-in scenario.
         file: Arc<str>,
         /// Line number from 1.
         line: usize,
-        /// Column in characters from 1.
+        /// Column of the position in characters, from 1.
         column: usize,
     },
     /// On the command line, such as `--set duration=60 s`.

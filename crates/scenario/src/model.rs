@@ -26,11 +26,11 @@ pub struct Scenario {
     pub name: String,
     /// Title for `bentpipe list scenarios`, in one line.
     pub title: String,
-    /// Simulated time.
+    /// Simulated time of the run.
     pub duration: Duration,
     /// Seed of all random streams, unless the command line sets another.
     pub seed: u64,
-    /// Routing method.
+    /// Method of routing.
     pub routing: Routing,
     /// Constellations of satellites; at most one.
     pub constellations: Vec<ConstellationGroup>,
@@ -166,7 +166,7 @@ impl NodeKind {
 pub struct NodeGroup {
     /// Name of the group.
     pub name: String,
-    /// Kind of its members.
+    /// Kind of the group's nodes.
     pub kind: NodeKind,
     /// Number of members, at least one.
     pub count: u32,
@@ -232,13 +232,13 @@ pub struct FlowGroup {
     pub header_bytes: u32,
     /// Traffic of the application.
     pub traffic: Traffic,
-    /// Transport protocol.
+    /// Transport protocol of the flow.
     pub transport: Transport,
     /// Routers on the second path of an SCTP association: flow `i` uses member `i mod n`.
     pub second_path: Option<String>,
     /// Options of transports other than TCP.
     pub options: Options,
-    /// Encapsulation of its packets from host to host.
+    /// IPsec encapsulation (ESP) of the flow's packets from host to host.
     pub esp: Option<Esp>,
     /// True if the receiving host lacks the receiver half of the algorithm.
     pub plain_receiver: bool,
@@ -257,7 +257,7 @@ pub struct Esp {
 /// Information that nodes on the path have about encrypted packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reveals {
-    /// Only the IP addresses.
+    /// Only the IP addresses are visible.
     Nothing,
     /// The data that an acknowledgement belongs to: each packet carries this many bytes of hash values for matching.
     Hashes(u32),
@@ -309,7 +309,7 @@ pub enum Transport {
     Admission,
     /// Satellite Transport Protocol.
     Stp,
-    /// SCTP-like association.
+    /// An SCTP-like association.
     Sctp,
     /// DTN bundles from node to node.
     Dtn,
@@ -320,11 +320,11 @@ pub enum Transport {
 /// Traffic of a flow's application.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Traffic {
-    /// Unlimited data.
+    /// An unlimited amount of data.
     Bulk,
     /// A file of fixed size, after which the connection closes.
     File {
-        /// Payload bytes.
+        /// Number of payload bytes.
         bytes: u64,
     },
     /// Repeated pages. The next page begins an idle time after the last byte was acknowledged.
@@ -349,7 +349,7 @@ pub enum Traffic {
     OnOff(on_off::Config),
     /// Live video from a stochastic model.
     Video {
-        /// The video.
+        /// Parameters of the video source.
         video: mpeg::Config,
         /// Sending and evaluation of the video.
         stream: Streaming,
@@ -369,7 +369,7 @@ pub enum Traffic {
     },
     /// One direction of a telephone call.
     Voice {
-        /// Codec.
+        /// Codec of the call.
         codec: voice::Codec,
         /// True if pauses are not sent.
         suppress_silence: bool,

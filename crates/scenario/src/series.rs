@@ -18,11 +18,11 @@ const MOST_OUTAGES: u64 = 1_000_000;
 /// Files from which one direction of a link was read.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Recordings {
-    /// Rate series.
+    /// Time series of the data rate.
     pub rate: Option<Series>,
     /// Packet-delivery trace, instead of a rate.
     pub deliveries: Option<Deliveries>,
-    /// Delay series.
+    /// Time series of the one-way delay.
     pub delay_one_way: Option<Series>,
     /// Loss probability series.
     pub loss: Option<Series>,
@@ -56,7 +56,7 @@ pub struct Series {
 pub enum Repeat {
     /// Never: the last row holds for the rest of the run.
     Never,
-    /// After the last row has lasted as long as the one before it.
+    /// After the last row, which lasts as long as the row before it.
     AtEnd,
     /// After this period.
     Every(Duration),

@@ -127,9 +127,9 @@ pub struct Tree {
 /// A link direction in the route search.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
-    /// Node where it begins.
+    /// Node where the link direction begins.
     pub from: NodeId,
-    /// Node where it ends.
+    /// Node where the link direction ends.
     pub to: NodeId,
 }
 
@@ -140,7 +140,7 @@ pub struct Edge<'a> {
     pub name: Name<'a>,
     /// Group of the link.
     pub group: &'a str,
-    /// `forward` or `reverse`.
+    /// Direction of the link: `forward` or `reverse`.
     pub direction: &'static str,
     /// Configuration of the direction.
     pub config: &'a LinkConfig,

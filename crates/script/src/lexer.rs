@@ -11,7 +11,7 @@ pub(crate) enum Token {
     Integer(u64),
     /// Number with a fraction; seconds stored in nanoseconds.
     Fraction(u64),
-    /// Name.
+    /// A name, such as a call or a flag.
     Word(String),
     /// Text in quotes.
     Text(String),
@@ -21,7 +21,7 @@ pub(crate) enum Token {
     Code(String),
     /// A line `--name=value`.
     Setting(String, String),
-    /// `...`
+    /// The token `...`.
     Ellipsis,
     /// Any other character.
     Sign(char),

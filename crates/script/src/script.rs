@@ -2,7 +2,7 @@
 
 use bentpipe_base::{Duration, Flags};
 
-/// Parsed script.
+/// A parsed packet script.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Script {
     /// Name of the file.
@@ -11,18 +11,18 @@ pub struct Script {
     pub settings: Vec<Setting>,
     /// Events in order.
     pub events: Vec<Event>,
-    /// Source text.
+    /// Source text of the script.
     pub text: String,
 }
 
 impl Script {
-    /// Returns a line of its text, counted from one.
+    /// Returns a line of the script's text, counted from one.
     pub fn line(&self, line: u32) -> &str {
         self.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim()
     }
 }
 
-/// Setting `--name=value`.
+/// A setting in a line `--name=value`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
     /// Line number in the file.
@@ -47,9 +47,9 @@ pub struct Event {
 /// Time at which an event happens or must happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
-    /// Between these times after the start of the script.
+    /// The event happens between these times after the start of the script.
     Absolute(Duration, Duration),
-    /// Between these times after the previous event.
+    /// The event happens between these times after the previous event.
     Relative(Duration, Duration),
     /// At any time.
     Any,
@@ -70,27 +70,27 @@ pub enum Action {
     Assert(String),
 }
 
-/// A packet.
+/// A packet in a script.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PacketSpec {
-    /// TCP.
+    /// A TCP segment.
     Tcp(TcpSpec),
-    /// ICMP.
+    /// An ICMP message.
     Icmp(IcmpSpec),
 }
 
 /// Bits of the ECN field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EcnSpec {
-    /// Not capable.
+    /// Not ECN-capable.
     None,
-    /// ECT(0).
+    /// ECN-capable, codepoint ECT(0).
     Ect0,
-    /// ECT(1).
+    /// ECN-capable, codepoint ECT(1).
     Ect1,
     /// ECT(0) or ECT(1).
     EctAny,
-    /// Congestion experienced.
+    /// Congestion experienced (CE).
     Ce,
 }
 
@@ -105,7 +105,7 @@ pub struct TcpSpec {
     pub flags: Option<Flags>,
     /// Sequence number.
     pub seq: u32,
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub len: u32,
     /// Acknowledgement number.
     pub ack: Option<u32>,
@@ -120,21 +120,21 @@ pub struct TcpSpec {
 /// TCP option; a `None` value matches any.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TcpOption {
-    /// No operation.
+    /// No-operation option.
     Nop,
     /// End of the options.
     Eol,
     /// Maximum segment size.
     Mss(Option<u16>),
-    /// Window scale.
+    /// Window-scale option.
     WindowScale(Option<u8>),
-    /// SACK permitted.
+    /// SACK-permitted option.
     SackPermitted,
-    /// SACK blocks.
+    /// SACK option with its blocks.
     Sack(Vec<(u32, u32)>),
     /// Timestamp value and echo.
     Timestamps(Option<u32>, Option<u32>),
-    /// Another kind with its bytes.
+    /// An option of another kind, with its bytes.
     Other(u8, Vec<u8>),
 }
 
@@ -145,7 +145,7 @@ pub struct IcmpSpec {
     pub ports: Option<(u16, u16)>,
     /// Type and code.
     pub kind: IcmpKind,
-    /// Quoted segment.
+    /// Segment quoted in an ICMP message.
     pub echoed: Echoed,
 }
 
@@ -165,7 +165,7 @@ pub struct IcmpKind {
 pub struct Echoed {
     /// Sequence number.
     pub seq: u32,
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub len: u32,
 }
 
@@ -176,18 +176,18 @@ pub struct Call {
     pub returns: Option<Duration>,
     /// Name of the function.
     pub name: String,
-    /// Arguments.
+    /// Arguments of the call.
     pub arguments: Vec<Value>,
-    /// Required result.
+    /// Required result of the call.
     pub outcome: Outcome,
 }
 
 /// Required result of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// Any result.
+    /// Any result is accepted.
     Any,
-    /// A number.
+    /// The result must be this number.
     Number(i64),
     /// Result -1 with this error.
     Error(Errno),
@@ -200,16 +200,16 @@ pub struct Errno(pub String);
 /// Argument of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// Any value.
+    /// Any value is accepted for the argument.
     Any,
-    /// A number.
+    /// A numeric argument.
     Number(i64),
-    /// Names joined by `|`.
+    /// Names (constants) joined by `|`.
     Words(Vec<String>),
-    /// Text.
+    /// A text argument in quotes.
     Text(String),
     /// List in brackets or braces.
     List(Vec<Value>),
-    /// `name=value`, `name(…)=value`.
+    /// A named argument: `name=value`, `name(…)=value`.
     Named(String, Box<Value>),
 }

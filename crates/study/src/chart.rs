@@ -13,10 +13,10 @@ use crate::results::{At, Results};
 use crate::study::{Figure, Flows, OverTime, Sketch};
 use bentpipe_table::{Course, Store};
 
-/// One chart.
+/// A line chart.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Chart {
-    /// Heading.
+    /// Heading of the chart.
     pub title: String,
     /// Quantity and unit of the horizontal axis.
     pub x: String,
@@ -28,7 +28,7 @@ pub struct Chart {
     pub y_log: bool,
     /// True for curves over time, false for measured points.
     pub over_time: bool,
-    /// The lines.
+    /// Lines of the chart.
     pub lines: Vec<ChartLine>,
 }
 

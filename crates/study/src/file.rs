@@ -54,9 +54,9 @@ pub struct Choosing {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Arm {
-    /// This algorithm, in the flows under comparison.
+    /// An algorithm, used in the flows under comparison.
     Algorithm(String),
-    /// Settings.
+    /// Changed settings, with or without an algorithm.
     Settings(ArmSettings),
 }
 
@@ -80,7 +80,7 @@ impl Arm {
         }
     }
 
-    /// Returns its settings.
+    /// Returns the settings of the variant.
     pub fn settings(&self) -> impl Iterator<Item = (&String, &Value)> {
         match self {
             Self::Algorithm(_) => None,

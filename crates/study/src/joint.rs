@@ -30,7 +30,7 @@ pub struct Candidate<'a> {
     pub experiment: &'a Experiment,
     /// Choices of that experiment.
     pub grid: &'a Grid,
-    /// True for each choice under which the claim holds.
+    /// For each choice of open parameters: true if the claim holds.
     pub holds: Vec<bool>,
 }
 

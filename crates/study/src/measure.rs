@@ -9,7 +9,7 @@ use crate::check::Quantity;
 /// A quantity of a check, resolved by an experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
-    /// The measure.
+    /// Measured quantity.
     pub measure: Measure,
     /// Index of the arm.
     pub arm: usize,
@@ -22,7 +22,7 @@ pub struct Measured {
 pub enum Measure {
     /// A field of the result as written by `run --json`.
     Field {
-        /// Name, with dots for nested tables.
+        /// Name of the quantity, with dots for nested tables.
         name: String,
         /// Subject of the field.
         of: Subject,
@@ -45,7 +45,7 @@ pub enum Subject {
     World,
     /// Mean over the flows of a group.
     Group(String),
-    /// One flow.
+    /// A single flow.
     Flow(String),
     /// A link in the forward direction, or in the direction after the dot. For a group: the mean over
     /// its links.
@@ -57,7 +57,7 @@ pub enum Subject {
 /// Flows of a curve.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Whose {
-    /// The first flow.
+    /// The first flow of the scenario.
     First,
     /// A named flow.
     Flow(String),

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 /// Error of a study file, with at least one mistake.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StudyError {
-    /// The file.
+    /// Path of the faulty file.
     pub file: String,
     /// Line numbers from 1 (if known), each with what was found and what is accepted.
     pub mistakes: Vec<(Option<usize>, String)>,

@@ -39,7 +39,7 @@ pub struct StudyOutcome {
 pub struct ParameterOutcome {
     /// Name of the parameter.
     pub name: String,
-    /// Its value in the default world.
+    /// Value of the parameter in the default scenario.
     pub value: String,
     /// Kind of source: stated, read from a figure, reconstructed, ours.
     pub source: String,
@@ -50,7 +50,7 @@ pub struct ParameterOutcome {
 /// A parameter whose value the paper does not give.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OpenOutcome {
-    /// Its name.
+    /// Name of the parameter.
     pub name: String,
     /// Options that were run, the default first.
     pub options: Vec<String>,
@@ -142,7 +142,7 @@ impl ClaimOutcome {
 /// Number of choices for which a claim holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Choices {
-    /// Number of choices for which it holds.
+    /// Number of choices for which the claim holds.
     pub holding: usize,
     /// Number of choices run.
     pub of: usize,

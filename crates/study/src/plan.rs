@@ -29,11 +29,11 @@ pub struct Wish {
 
 /// An experiment with required results.
 pub struct Needed<'a> {
-    /// Its name.
+    /// Name of the experiment.
     pub name: &'a str,
-    /// The experiment.
+    /// Description of the experiment.
     pub experiment: &'a Experiment,
-    /// Its points.
+    /// Points of the experiment.
     pub grid: Grid,
     /// Name of the world at each spot that is run.
     pub worlds: BTreeMap<Spot, String>,
@@ -43,7 +43,7 @@ pub struct Needed<'a> {
     sketches: Vec<(Spot, Sketch)>,
 }
 
-/// One run.
+/// A simulation run of a study.
 pub struct Job {
     /// World of the run.
     pub scenario: Arc<Scenario>,

@@ -18,7 +18,7 @@ pub fn known(values: &PerSeed) -> Vec<f64> {
 /// Results of an experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Results {
-    /// Its points.
+    /// Points of the experiment.
     pub grid: Grid,
     /// Name of the axis.
     pub axis: Option<String>,

@@ -81,9 +81,9 @@ pub struct Sketch {
 /// Selection of the flows of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Flows {
-    /// The first.
+    /// The first flow of the run.
     First,
-    /// All.
+    /// All flows of the run.
     All,
     /// The named flow.
     Named(String),
@@ -98,7 +98,7 @@ pub struct Claim {
     pub statement: String,
     /// Basis of the verdict.
     pub ground: Ground,
-    /// Reason for the margin of an equivalence, required for each.
+    /// Reason for the tolerance of an equivalence check; required for each such check.
     pub margin: Option<String>,
     /// Findings about the claim.
     pub note: Option<String>,
@@ -111,7 +111,7 @@ pub struct Claim {
 /// Basis of a claim's verdict.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Ground {
-    /// A check.
+    /// A check of measured values.
     Check {
         /// Experiment whose results are checked; pure arithmetic if absent.
         experiment: Option<String>,
@@ -122,7 +122,7 @@ pub enum Ground {
     },
     /// Names of other claims; the worst of their verdicts counts.
     AllOf(Vec<String>),
-    /// No basis, for this reason.
+    /// The claim cannot be tested, for this reason.
     NotTestable(String),
 }
 
@@ -322,7 +322,7 @@ impl Study {
             match self.claim.get(name).map(|claim| &claim.ground) {
                 Some(Ground::Check { .. }) => {}
                 Some(_) => return Err(format!("all-of: found `{name}`, accepted: claims with a check")),
-                // It could not be read, which was already reported.
+                // The experiment could not be read, which was already reported.
                 None if names.broken.contains(name) => {}
                 None => {
                     return Err(format!("all-of: {}", unknown("claim above it", name, self.claim.keys())));

@@ -200,7 +200,7 @@ impl Quantity {
         what + &rest
     }
 
-    /// Returns the selectors not yet mentioned: flow, link, place on the axis.
+    /// Returns the parts of a name not yet mentioned: flow, link, place on the axis.
     fn rest(&self, is_said: impl Fn(&str) -> bool) -> String {
         let one = |(key, value): &(String, String)| match key.as_str() {
             "group" | "flow" => format!(" (its flow {value})"),

@@ -1,4 +1,4 @@
-//! Parquet files.
+//! Reading and writing of Parquet files.
 
 use std::io::{self, Write};
 

@@ -40,7 +40,7 @@ pub struct Course {
 /// Stored result of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Kept {
-    /// Numbers.
+    /// Measured numbers of the run.
     pub values: Values,
     /// Curves, keyed by name.
     pub curves: BTreeMap<String, Vec<Course>>,
@@ -61,7 +61,7 @@ pub enum StoreError {
     /// The folder cannot be read or written.
     #[error("cannot use {} as a store: {why}", path.display())]
     Unusable {
-        /// The folder or a file in it.
+        /// Path of the folder, or of a file in it.
         path: PathBuf,
         /// Error of the system.
         why: io::Error,
@@ -69,7 +69,7 @@ pub enum StoreError {
     /// A file was damaged after it had been written.
     #[error("{}: found no readable store of finished runs ({why}), accepted: a file that `--keep` wrote; without it its runs are run again", path.display())]
     Damaged {
-        /// The file.
+        /// Path of the damaged file.
         path: PathBuf,
         /// Message of the reader.
         why: String,

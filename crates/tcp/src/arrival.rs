@@ -64,8 +64,9 @@ impl Connection {
         }
     }
 
-    /// RFC 7323 section 5.3 (PAWS) and section 3.2: once timestamps were agreed on, segments with an old one are answered and dropped, and
-    /// segments without one are dropped in silence. A notice of a link carries none, and a SYN gets its challenge ACK in any case.
+    /// RFC 7323 section 5.3 (PAWS) and section 3.2, if timestamps were agreed on: segments with an old timestamp are answered and
+    /// dropped. Segments without a timestamp are dropped silently. A notice of a link has none, and a SYN is answered by a
+    /// challenge ACK in any case.
     fn has_current_timestamp(&mut self, now: Instant, segment: &Segment) -> bool {
         match segment.timestamps {
             _ if !self.timestamps => true,
@@ -117,8 +118,8 @@ impl Connection {
         true
     }
 
-    /// Sends a challenge ACK (RFC 5961). Two ends that disagree must not answer each other for ever, so the rate of challenge ACKs for
-    /// segments without data is limited (RFC 5961 section 7).
+    /// Sends a challenge ACK (RFC 5961). Two ends that disagree must not answer each other forever. Therefore the rate of
+    /// challenge ACKs for segments without data is limited (RFC 5961 section 7).
     #[cold]
     fn challenge(&mut self, now: Instant, segment: &Segment) {
         let upkeep = self.upkeep.get_or_insert_default();

@@ -54,7 +54,7 @@ pub enum AckDelay {
     Auto,
     /// Counted, as in [`Config::delayed_ack`].
     Counted,
-    /// Paced.
+    /// ACKs are paced with these parameters.
     Paced(AckPace),
 }
 
@@ -64,9 +64,9 @@ pub enum AckDelay {
 pub struct AckPace {
     /// Interval as a fraction of the smoothed round-trip time.
     pub part: f64,
-    /// Minimum interval.
+    /// Minimum interval between ACKs.
     pub floor: Duration,
-    /// Maximum interval.
+    /// Maximum interval between ACKs.
     pub ceiling: Duration,
 }
 
@@ -87,7 +87,7 @@ impl AckPace {
 /// Counting unit for the growth of the congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AckCounting {
-    /// Acknowledged segments (RFC 3465 without its limit).
+    /// The unit is an acknowledged segment (RFC 3465 without its limit).
     #[default]
     Segments,
     /// ACKs, whatever they cover, as in RFC 2581 and in simulators before RFC 3465. With delayed ACKs the window then grows half
@@ -110,7 +110,7 @@ impl AckCounting {
 pub struct RtoBounds {
     /// Timeout before the first round-trip sample.
     pub initial: Duration,
-    /// Minimum timeout.
+    /// Minimum retransmission timeout.
     pub floor: Duration,
     /// Minimum of timeout minus smoothed RTT, which is also the minimum of 4 x RTTVAR. Zero follows RFC 6298; the default of 200
     /// ms is Linux's (`TCP_RTO_MIN`). Without it, the timeout approaches the round trip after several equal samples. Over a
@@ -142,7 +142,7 @@ pub enum Restore {
 /// Detection of spurious timeouts, which no loss caused.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum SpuriousTimeout {
-    /// No detection: every timeout counts as caused by a loss.
+    /// No detection of spurious timeouts: every timeout counts as caused by a loss.
     Off,
     /// F-RTO (RFC 5682), with SACK if that is in use.
     #[default]
@@ -185,7 +185,7 @@ pub enum Pacing {
     /// cover many segments.
     #[default]
     Algorithm,
-    /// No pacing.
+    /// Segments are not paced.
     Off,
     /// Pacing at `gain * cwnd / srtt`, unless the algorithm sets a rate.
     Window {
@@ -219,7 +219,7 @@ pub enum WindowValidation {
 /// Initial congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InitialWindow {
-    /// This number of segments.
+    /// A fixed number of segments.
     Segments(u32),
     /// Two to four segments, depending on their size (RFC 3390).
     Rfc3390,
@@ -331,7 +331,7 @@ pub struct Config {
     pub delayed_ack: DelayedAck,
     /// ACK pacing of this end by the round-trip time, instead of counting segments.
     pub ack_delay: AckDelay,
-    /// Retransmission timer.
+    /// Bounds of the retransmission timer.
     pub rto: RtoBounds,
     /// Detection of spurious timeouts.
     pub spurious_timeout: SpuriousTimeout,
@@ -346,11 +346,11 @@ pub struct Config {
     pub best_effort: Option<Duration>,
     /// Counting unit for window growth. Algorithms that grow by time or rate ignore it.
     pub ack_counting: AckCounting,
-    /// Initial window.
+    /// Size of the initial congestion window.
     pub initial_window: InitialWindow,
     /// Initial slow-start threshold in segments; `None` is infinite.
     pub initial_ssthresh: Option<f64>,
-    /// Receive buffer.
+    /// Size of the receive buffer.
     pub receive_window: ReceiveWindow,
     /// Maximum number of bytes written and not acknowledged.
     pub send_buffer: u64,

@@ -26,7 +26,7 @@ bitflags::bitflags! {
 /// Result of a request for a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transmit {
-    /// No segment leaves.
+    /// No segment may be sent now.
     Nothing,
     /// A segment leaves, and no other before the next event.
     Last,

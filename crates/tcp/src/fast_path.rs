@@ -4,7 +4,7 @@ bitflags::bitflags! {
     /// Fast paths allowed by the connection's present state, one per flag.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub(crate) struct FastPath: u16 {
-        /// The other flags have been computed.
+        /// Set if the other flags have been computed.
         const KNOWN = 0x01;
         /// An arriving plain acknowledgement may use the fast path.
         const ARRIVALS = 0x02;

@@ -26,7 +26,7 @@ pub(crate) struct Handshake {
 /// Payload and FIN of the peer's SYN, held until the connection is established (RFC 9293 section 3.10.7.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EarlyData {
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub len: u32,
     pub fin: bool,
 }

@@ -105,7 +105,7 @@ impl Connection {
         is_usual(segment) && self.predict_usual(now, segment)
     }
 
-    /// As `predict`, for a segment that [`is_usual`].
+    /// Same as `predict`, for a segment that [`is_usual`].
     #[inline(always)]
     fn predict_usual(&mut self, now: Instant, segment: &Segment) -> bool {
         let is_next = segment.seq == self.receiver.nxt;

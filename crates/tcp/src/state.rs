@@ -37,7 +37,7 @@ impl State {
 /// Form of the reports above the cumulative ACK, as agreed on in the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reports {
-    /// None: only the cumulative ACK.
+    /// No reports: only the cumulative ACK.
     None,
     /// SACK: ranges that arrived (RFC 2018).
     Sack,

@@ -13,7 +13,7 @@ pub struct Stats {
     pub timeouts: u64,
     /// Fast recovery episodes.
     pub recoveries: u64,
-    /// Reductions undone.
+    /// Number of undone window reductions.
     pub undone: u64,
     /// Low-priority probes sent.
     pub probes_sent: u64,

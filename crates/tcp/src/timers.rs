@@ -9,13 +9,13 @@ pub(crate) struct Timers {
     pub retransmit: Instant,
     /// RACK's reordering timer.
     pub reorder: Instant,
-    /// Zero-window probe.
+    /// Timer of zero-window probes.
     pub persist: Instant,
     /// Pacing timer, while data waits for it.
     pub pace: Instant,
     /// Timer of the algorithm.
     pub algorithm: Instant,
-    /// Delayed ACK.
+    /// Timer of delayed ACKs.
     pub delayed_ack: Instant,
     /// Life of the connection: keep-alive, FIN-WAIT-2, TIME-WAIT and the end of a released connection.
     pub life: Instant,

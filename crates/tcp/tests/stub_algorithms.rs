@@ -23,7 +23,7 @@ struct Double {
     keeps_timer: bool,
     distrusts: bool,
     feedback: u8,
-    /// True if it copies each new segment once, directly after it.
+    /// True if the algorithm copies each new segment once, directly after it.
     copies: bool,
     copied: u32,
 }

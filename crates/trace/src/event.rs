@@ -9,7 +9,7 @@ pub enum DropCause {
     Queue,
     /// A priority queue refused or pushed out a low-priority packet.
     LowPriority,
-    /// Transmission error.
+    /// The packet was lost by a transmission error.
     Error,
     /// Outage of the link.
     Outage,

@@ -8,9 +8,9 @@ use bentpipe_wire::{Conversation, Ends, IpFields, Packet, Payload};
 /// Address and port of one end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Endpoint {
-    /// IPv4 address.
+    /// IPv4 address of the host.
     pub address: [u8; 4],
-    /// TCP port.
+    /// TCP port of the connection's end.
     pub port: u16,
 }
 

@@ -48,7 +48,7 @@ pub struct Config {
     pub buffer: Duration,
     /// Playing time in the buffer that starts the playback, and restarts it after a stall.
     pub startup: Duration,
-    /// Quality selection.
+    /// Rule for the selection of the video quality.
     pub logic: Logic,
     /// Playing time of the video; `None` for an endless video.
     pub length: Option<Duration>,
@@ -100,15 +100,15 @@ impl Viewing {
     }
 }
 
-/// Playback state.
+/// State of the video playback.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Picture {
-    /// Not started.
+    /// Playback has not started.
     Waiting,
     Moving,
     /// Stalled since this time.
     Stalled(Instant),
-    /// Ended.
+    /// Playback has ended.
     Over,
 }
 
@@ -120,7 +120,7 @@ struct Download {
     missing: u64,
 }
 
-/// The player.
+/// Player of adaptive video.
 #[derive(Clone, Debug)]
 pub struct Player {
     config: Config,

@@ -9,7 +9,7 @@ use crate::source_app::SourceApp;
 /// Application of one flow.
 #[derive(Debug)]
 pub enum Application {
-    /// Unlimited data.
+    /// An unlimited amount of data.
     Bulk,
     /// A fixed number of bytes, then a close.
     File {

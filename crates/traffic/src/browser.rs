@@ -39,7 +39,7 @@ enum Line {
 
 #[derive(Clone, Debug)]
 enum Phase {
-    /// Until the next click at this time.
+    /// The user reads the page until the next click at this time.
     Reading(Instant),
     Loading(Loading),
 }
@@ -56,7 +56,7 @@ struct Loading {
     missing: usize,
 }
 
-/// The browser.
+/// Web browser that loads pages.
 #[derive(Clone, Debug)]
 pub struct Browser {
     config: Config,

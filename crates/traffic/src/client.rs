@@ -12,11 +12,11 @@ use crate::outcome::ServiceOutcome;
 /// driver fetches its requests ([`Client::poll_act`]) until there are none, then its next timeout. The first call is a timeout.
 #[derive(Clone, Debug)]
 pub enum Client {
-    /// Web browser.
+    /// A web browser.
     Browser(Browser),
     /// Player of adaptive video.
     Player(Player),
-    /// File client.
+    /// A client that fetches files.
     Fetcher(Fetcher),
 }
 

@@ -10,7 +10,7 @@ use crate::client::Client;
 /// A client with its connections.
 #[derive(Debug)]
 pub struct ClientApp {
-    /// The client.
+    /// The client that requests data.
     pub client: Client,
     /// Connections, indexed by the client's number.
     connections: Vec<Option<ClientConnection>>,

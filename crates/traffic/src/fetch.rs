@@ -44,7 +44,7 @@ impl Config {
     }
 }
 
-/// The fetcher.
+/// Client that fetches files.
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     config: Config,

@@ -46,7 +46,7 @@ pub enum Limit {
     Acks,
 }
 
-/// One round of a window.
+/// One round trip of a congestion window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Round {
     /// Time between the transmissions of two windows, equation 5.

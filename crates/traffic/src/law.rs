@@ -9,26 +9,26 @@ use bentpipe_base::Rng;
 pub enum Law {
     /// A constant value.
     Constant(f64),
-    /// Exponential.
+    /// Exponential distribution.
     Exponential {
         /// Mean, above zero.
         mean: f64,
     },
-    /// Lognormal.
+    /// Lognormal distribution.
     LogNormal {
         /// Mean of the logarithm.
         mu: f64,
         /// Standard deviation of the logarithm, zero or above.
         sigma: f64,
     },
-    /// Gamma.
+    /// Gamma distribution.
     Gamma {
-        /// Shape k, above zero.
+        /// Shape parameter k, above zero.
         shape: f64,
         /// Scale, above zero; the mean is shape times scale.
         scale: f64,
     },
-    /// Weibull.
+    /// Weibull distribution.
     Weibull {
         /// Shape, above zero.
         shape: f64,

@@ -14,7 +14,7 @@ use crate::tes::Tes;
 /// Type of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameType {
-    /// Coded independently.
+    /// Frame coded independently of other frames (intra-coded).
     I,
     /// Predicted from an earlier frame.
     P,

@@ -12,11 +12,11 @@ use crate::law::Law;
 /// Distribution of the lengths of bursts and silences.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Times {
-    /// Exponential.
+    /// Exponential distribution.
     Exponential,
     /// Pareto with this shape, above 1.
     Pareto {
-        /// Shape.
+        /// Shape parameter of the distribution.
         shape: f64,
     },
 }
@@ -65,7 +65,7 @@ impl Default for Config {
     }
 }
 
-/// The source.
+/// On-off traffic source.
 #[derive(Clone, Debug)]
 pub struct OnOff {
     on: Law,

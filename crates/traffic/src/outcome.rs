@@ -5,9 +5,9 @@ use serde::Serialize;
 /// Measures of a flow's application; absent for applications that define none.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ServiceOutcome {
-    /// Live video.
+    /// Results of live video.
     pub stream: Option<StreamOutcome>,
-    /// Telephone call.
+    /// Results of a telephone call.
     pub call: Option<CallOutcome>,
     /// Client that fetches pages or files.
     pub transfers: Option<TransferOutcome>,
@@ -18,7 +18,7 @@ pub struct ServiceOutcome {
 /// Measures of live video. Rates refer to the packets sent by the application, in full segments over TCP.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct StreamOutcome {
-    /// Frames sent.
+    /// Number of frames sent.
     pub frames_sent: u64,
     /// Fraction of the due frames that were incomplete at their playout time.
     pub frames_missed: f64,

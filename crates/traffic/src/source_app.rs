@@ -36,7 +36,7 @@ pub struct SourceApp {
 /// Quality measurement at the far end.
 #[derive(Debug)]
 pub enum Judge {
-    /// None.
+    /// No quality is measured.
     Nobody,
     /// Viewer of live video.
     Viewer(Timeliness, Playout),

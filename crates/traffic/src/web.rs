@@ -21,7 +21,7 @@ pub enum Model {
 /// Object of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Object {
-    /// Bytes of its request.
+    /// Size of the request for the object, in bytes.
     pub request: u64,
     /// Bytes of the reply.
     pub reply: u64,
@@ -91,7 +91,7 @@ fn choi_limb(rng: &mut Rng) -> Page {
         request: size(REQUEST, 1.0, rng),
         reply: size(Law::LogNormal { mu: 6.1657, sigma: 2.3625 }, 50.0, rng),
         gap: match index {
-            // Parsing time.
+            // Parsing time of a page.
             0 => time(Law::Gamma { shape: 0.4833, scale: 0.2690 }, rng),
             _ => time(Law::Gamma { shape: 0.1600, scale: 5.375 }, rng),
         },
@@ -183,7 +183,7 @@ mod tests {
         within(mean(sample.all().map(|object| object.request as f64)), 358.0..363.0);
         within(mean(sample.pages.iter().map(|page| page.main.reply as f64)), 10_200.0..11_200.0);
         within(mean(sample.pages.iter().map(|page| page.inline.len() as f64)), 5.3..5.8);
-        // With so heavy a tail, truncation lowers the mean of 7758.
+        // The distribution has a heavy tail, so truncation lowers the mean of 7758.
         within(mean(sample.inline().map(|object| object.reply as f64)), 5_000.0..8_000.0);
         let later = sample.pages.iter().flat_map(|page| page.inline.iter().skip(1));
         within(mean(later.map(|object| object.gap.as_secs_f64())), 0.82..0.90);

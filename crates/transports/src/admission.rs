@@ -38,7 +38,7 @@ impl Default for Options {
 /// A packet of this transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pdu {
-    /// Sequence number.
+    /// Sequence number of the packet.
     number: u64,
     content: Content,
 }

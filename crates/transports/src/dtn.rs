@@ -69,7 +69,7 @@ impl Default for Policy {
 pub enum Convergence {
     /// LTP: the last segment of a block requests a report, and missing data is sent again.
     Ltp,
-    /// The same segments without reports: the loss of one segment loses the bundle.
+    /// LTP's segments without reports: the loss of one segment loses the bundle.
     Udp,
     /// A stream of bundles in both directions (after TCPCL, RFC 9174) over the [`Tcp`] of each hop, at TCP's rate.
     Tcp,
@@ -80,7 +80,7 @@ pub enum Convergence {
 pub struct RouterConfig {
     /// Maximum bytes of bundles stored per flow.
     pub store_bytes: u64,
-    /// True if it becomes custodian of bundles that request one.
+    /// True if the router becomes custodian of bundles that request one.
     pub custody: bool,
 }
 
@@ -102,11 +102,11 @@ pub struct Tcp {
 /// Hop to the next agent.
 #[derive(Clone, Debug)]
 pub struct Hop {
-    /// Contact times.
+    /// Times of the contacts.
     pub contacts: Contacts,
     /// Sending rate of packets.
     pub rate: Rate,
-    /// Round-trip delay.
+    /// Round-trip delay of the link.
     pub round_trip: Duration,
     /// TCP of [`Convergence::Tcp`]; `None` for other layers.
     pub tcp: Option<Tcp>,

@@ -51,9 +51,9 @@ impl Default for Options {
 pub struct RelayConfig {
     /// Buffer per flow in bytes, used for back-pressure; `None` for twice the BDP of the satellite hop.
     pub buffer: Option<u64>,
-    /// Fraction of the buffer from which it accepts no more data.
+    /// Fraction of the buffer from which the relay accepts no more data.
     pub high: f64,
-    /// Fraction of the buffer below which it accepts data again.
+    /// Fraction of the buffer below which the relay accepts data again.
     pub low: f64,
     /// Time of a crash, which loses all units.
     pub dies_at: Option<Duration>,

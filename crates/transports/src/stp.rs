@@ -35,12 +35,12 @@ pub struct Options {
 pub enum Pdu {
     /// BGN: opens a connection.
     Begin,
-    /// BGAK: accepts it.
+    /// BGAK: accepts a connection.
     BeginAck {
         /// First sequence number that must not be sent.
         limit: u64,
     },
-    /// END: releases it.
+    /// END: releases a connection.
     End,
     /// ENDAK: confirms the release.
     EndAck,
@@ -51,13 +51,13 @@ pub enum Pdu {
         /// Content of the packet.
         fragment: Fragment,
     },
-    /// POLL.
+    /// POLL: asks the receiver for its state.
     Poll {
         /// Number of the poll N(PS).
         poll: u64,
         /// Sequence number of the next new packet.
         next: u64,
-        /// Send time.
+        /// Send time of the poll.
         stamp: Instant,
     },
     /// STAT: the answer to a poll.

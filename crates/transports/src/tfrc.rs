@@ -10,12 +10,12 @@ use crate::Progress;
 use crate::outbox::{Fragment, Message};
 use crate::seen::Seen;
 
-/// TFRC packet.
+/// A packet of TFRC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pdu {
-    /// Sequence number.
+    /// Sequence number of the packet.
     number: u64,
-    /// Header bytes.
+    /// Number of header bytes.
     header: u32,
     content: Content,
 }

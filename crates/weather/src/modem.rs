@@ -84,7 +84,7 @@ impl Standard {
         ladder
     }
 
-    /// Returns all its modulations and codes.
+    /// Returns all modulations and codes of the standard.
     pub fn all(self) -> impl Iterator<Item = &'static Modcod> {
         let added = match self {
             Self::DvbS2 => &[],

@@ -18,7 +18,7 @@ pub struct Span {
     pub from: Duration,
     /// Modulation and code in use.
     pub modcod: &'static Modcod,
-    /// Packet rate.
+    /// Data rate available to packets.
     pub rate: Rate,
     /// Duration of a frame.
     pub frame: Duration,

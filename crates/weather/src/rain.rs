@@ -3,9 +3,9 @@ use bentpipe_net::ConfigError;
 /// Specific attenuation of rain, `gamma = k R^alpha` in dB/km for a rain rate `R` in mm/h (Recommendation ITU-R P.838-3).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RainLaw {
-    /// Factor.
+    /// Factor `k` of the power law.
     pub k: f64,
-    /// Exponent.
+    /// Exponent `alpha` of the power law.
     pub alpha: f64,
 }
 

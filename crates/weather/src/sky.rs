@@ -14,7 +14,7 @@ pub enum Weather {
         /// Time and attenuation in dB; times strictly ascending.
         points: Vec<(Duration, f64)>,
     },
-    /// Rain.
+    /// Attenuation by rain.
     Rain {
         /// Time and rain rate in mm/h; times strictly ascending.
         points: Vec<(Duration, f64)>,

@@ -31,9 +31,9 @@ pub struct Near {
 /// Properties of an arriving packet outside its TCP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrived {
-    /// Payload bytes.
+    /// Number of payload bytes.
     pub len: u32,
-    /// Congestion mark.
+    /// ECN field of the IP header.
     pub ecn: EcnField,
     /// True for lower effort.
     pub low_priority: bool,

@@ -11,9 +11,9 @@ use crate::{Header, Sum};
 /// Both ends of packets, of the same IP version.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ends {
-    /// Sending end.
+    /// Address and port of the sending end.
     pub local: SocketAddr,
-    /// Receiving end.
+    /// Address and port of the receiving end.
     pub remote: SocketAddr,
 }
 
@@ -33,7 +33,7 @@ impl Ends {
 /// Fields of the IP header besides addresses and lengths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IpFields {
-    /// Congestion mark.
+    /// ECN field of the IP header.
     pub ecn: EcnField,
     /// Differentiated services code point (RFC 2474), below 64.
     pub dscp: u8,
@@ -51,9 +51,9 @@ impl IpFields {
 /// Payload, as far as the headers depend on it.
 #[derive(Clone, Copy, Debug)]
 pub enum Payload<'a> {
-    /// These bytes: the checksum is complete.
+    /// The payload is these bytes: the checksum is complete.
     Bytes(&'a [u8]),
-    /// This many zero bytes: the checksum is complete.
+    /// The payload is this many zero bytes: the checksum is complete.
     Zeros(usize),
     /// This many bytes whose sum the device adds: the checksum field holds the sum of the pseudo header.
     Offloaded(usize),
@@ -73,7 +73,7 @@ impl Payload<'_> {
 pub struct Packet<'a> {
     /// Source and destination.
     pub ends: Ends,
-    /// IP header.
+    /// Fields of the IP header.
     pub ip: IpFields,
     /// TCP header; its ports are those of `ends`.
     pub tcp: Header,

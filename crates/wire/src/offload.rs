@@ -10,7 +10,7 @@ pub const VIRTIO_HEADER_LEN: usize = 10;
 /// Segmentation of an oversized packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Segmentation {
-    /// None.
+    /// No segmentation.
     #[default]
     None,
     /// TCP over IPv4, cut into payloads of this many bytes.

@@ -27,7 +27,7 @@ pub struct Options {
     pub permitted: Option<(bool, u8)>,
     /// Probe, reply to a probe, or neither.
     pub probe: Probe,
-    /// Algorithm fields.
+    /// Fields that the congestion-control algorithm adds.
     pub extension: Extension,
 }
 
@@ -41,7 +41,7 @@ bitflags::bitflags! {
         const SNACK_SHORT = 0x40;
         /// SNACK with a vector of further holes.
         const SNACK_LONG = 0x20;
-        /// Header compression.
+        /// Option for header compression.
         const COMPRESSION = 0x10;
         /// Timestamps of the network layer.
         const NETWORK_TIMESTAMPS = 0x08;

@@ -25,7 +25,7 @@ pub struct Header {
     pub flags: Flags,
     /// Receive window, unscaled.
     pub window: u16,
-    /// Options.
+    /// TCP options of the segment.
     pub options: Options,
 }
 
@@ -56,7 +56,7 @@ impl Header {
         Ok((header, &bytes[len..]))
     }
 
-    /// Returns its length in bytes, options included.
+    /// Returns the length of the header in bytes, options included.
     #[expect(clippy::len_without_is_empty, reason = "no header is empty")]
     pub fn len(&self) -> usize {
         FIXED_LEN + self.options.lay_out().as_slice().len()

@@ -83,12 +83,12 @@ pub(super) struct Sign {
 /// Detection of a policer (`lt_bw`). It requires two consecutive intervals with many losses and the same delivery rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Policer {
-    /// Before the first loss: a policer would first spend its tokens.
+    /// No loss has occurred. A policer would first spend its tokens.
     #[default]
     Unseen,
     /// Intervals are being measured; `before` is the previous interval's rate in segments per second.
     Sampling { began: Counted, rounds: u32, before: Option<f64> },
-    /// Two intervals agreed on `rate` segments per second.
+    /// A policer was found: two intervals agreed on `rate` segments per second.
     Found { rate: f64, rounds: u32 },
 }
 

@@ -184,7 +184,7 @@ impl LowPass {
         self.feed(bytes / gap_s, gap_s);
     }
 
-    /// `α_k = (2τ - Δ) / (2τ + Δ)`.
+    /// Returns the filter's coefficient `α_k = (2τ - Δ) / (2τ + Δ)`.
     fn alpha(&self, gap_s: f64) -> f64 {
         (2.0 * self.tau_s - gap_s) / (2.0 * self.tau_s + gap_s)
     }

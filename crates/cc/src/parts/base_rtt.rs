@@ -33,7 +33,7 @@ impl RecentRtt {
     }
 }
 
-/// `RTTmin` of the schemes that reset it after a timeout.
+/// Minimum RTT (`RTTmin`) of the algorithms that reset it after a timeout.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BaseRtt {
     min: Duration,
@@ -51,7 +51,7 @@ impl BaseRtt {
         }
     }
 
-    /// Resets the minimum: the next sample sets it.
+    /// Discards the minimum, so that the next RTT sample sets it.
     pub fn forget(&mut self) {
         self.stale = true;
     }

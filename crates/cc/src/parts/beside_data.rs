@@ -30,7 +30,7 @@ impl Beside {
 pub(crate) struct StartBesideData {
     /// Probes that may still be sent.
     allowed: u32,
-    /// Probes sent.
+    /// Number of probes sent.
     sent: u32,
 }
 

@@ -11,7 +11,7 @@ const SPACING: u64 = 32;
 /// otherwise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deliveries {
-    /// Ring of `(time, bytes delivered by then)`.
+    /// Ring of points: a time, and the bytes delivered by then.
     points: [(Instant, u64); POINTS],
     newest: usize,
     spacing: Duration,

@@ -15,7 +15,7 @@ pub(crate) struct Train {
     pub tau: Duration,
     /// Remaining send times, the next one included.
     pub left: u32,
-    /// Probes sent.
+    /// Number of probes sent.
     pub sent: u32,
 }
 

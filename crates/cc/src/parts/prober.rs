@@ -47,7 +47,7 @@ enum State {
     Armed,
     /// The train is being sent; otherwise as in congestion avoidance.
     Train(Train),
-    /// As `Train`, in [`Form::BesideData`].
+    /// Probes of a start are sent with new data, in [`Form::BesideData`].
     Start(StartBesideData),
     Recovery(Recovery),
 }
@@ -65,7 +65,7 @@ pub(crate) struct Inquirer<L> {
     /// Due probes in [`Form::BesideData`].
     beside: Beside,
     peer: Peer,
-    /// Generation of the probes, carried in their tags.
+    /// Generation number of the probes, carried in their tags.
     epoch: u16,
     before: Option<Windows>,
 }

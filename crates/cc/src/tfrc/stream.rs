@@ -17,7 +17,7 @@ use crate::Reflector;
 /// Data to send.
 #[derive(Clone, Debug)]
 enum Source {
-    /// Unlimited data.
+    /// An unlimited amount of data.
     Greedy,
     /// Messages or parts of them: number and length in bytes.
     Queue(VecDeque<(u64, u32)>),

@@ -11,7 +11,7 @@ use super::stream_buffer::CHUNK;
 const FAIR_SHARE: usize = 4;
 /// Divisor of the memory limit: share of unsent data for peers without any acknowledgement (chosen).
 const UNPROVEN_DIVISOR: usize = 4;
-/// Divisor of the rest of that share: maximum for one such peer (chosen).
+/// Divisor of that share's remainder: the result is the maximum for one such peer (chosen).
 const UNPROVEN_SHARES: usize = 16;
 
 /// Memory and number of the connections of one remote host.

@@ -13,20 +13,20 @@ use super::stream_buffer::{CHUNK, StreamBuffer};
 /// Opener of a connection, and state of its handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// This stack opened it.
+    /// This stack opened the connection.
     Opened,
-    /// The peer opened it, and the handshake is incomplete.
+    /// The peer opened the connection, and the handshake is incomplete.
     HalfOpen,
-    /// The peer opened it, and it waits for accept.
+    /// The peer opened the connection, which waits for accept.
     Waiting,
-    /// The peer opened it; it was accepted or has failed.
+    /// The peer opened the connection, which was accepted or has failed.
     Accepted,
 }
 
 /// Memory of one or more connections in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Charge {
-    /// Total memory.
+    /// Memory in total, in bytes.
     pub all: usize,
     /// Memory of the stream buffers.
     pub buffers: usize,
@@ -46,7 +46,7 @@ impl Charge {
 /// Packet translated for a connection.
 pub(super) struct Incoming {
     segment: Segment,
-    /// The peer's initial numbers from its SYN, if the connection waits for it.
+    /// Initial sequence numbers of the peer's SYN, while the connection waits for accept.
     opening: Option<Conversation>,
     /// Stream position of the first payload byte.
     start: u64,
@@ -85,7 +85,7 @@ pub(super) struct Endpoint {
     pub owned: bool,
     /// True if it is in the queue of connections that may have packets.
     pub queued: bool,
-    /// Its deadline in the timer list.
+    /// Deadline of the connection in the timer list.
     pub armed: Instant,
     /// Events not yet reported to the application.
     pub events: Events,
@@ -106,9 +106,9 @@ pub(super) struct Endpoint {
     blocked: bool,
     /// True if the writer must be notified when memory is free again.
     pub starved: bool,
-    /// True after the application has released it.
+    /// True after the application has released the connection.
     pub orphan: bool,
-    /// Its memory as included in the stack's totals.
+    /// Memory of the connection as included in the stack's totals.
     pub charge: Charge,
     pub sending: StreamBuffer,
     receiving: StreamBuffer,

@@ -60,7 +60,7 @@ pub struct StackConfig {
     pub offload: bool,
     /// Secret key from the system's random source, new for each process. Sequence numbers can be guessed with it.
     pub key: u128,
-    /// Resource limits.
+    /// Limits of memory and of the number of connections.
     pub limits: Limits,
 }
 
@@ -127,7 +127,7 @@ pub struct Stack {
     /// Time of the last call.
     now: Instant,
     ports: EphemeralPorts,
-    /// Number of connections opened; it seeds the algorithms.
+    /// Number of connections opened. It is the seed of algorithms.
     opened: u64,
     counters: Counters,
 }

@@ -28,10 +28,10 @@ struct Part {
 
 /// Next packet of an endpoint.
 struct NextPacket {
-    /// Segment that it carries, or the first part of it.
+    /// Segment in the packet, or the first part of it.
     segment: Segment,
     header: Header,
-    /// Payload bytes.
+    /// Number of payload bytes.
     len: u32,
     /// Size of the payload pieces that the device cuts; `None` if the device does not complete checksums.
     unit: Option<u32>,

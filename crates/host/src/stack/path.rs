@@ -33,10 +33,10 @@ struct Search {
 /// Packet in flight that exceeds the path MTU.
 #[derive(Clone, Copy, Debug)]
 struct SizeProbe {
-    /// Its range of the stream.
+    /// Start of the packet's range in the byte stream.
     start: u64,
     end: u64,
-    /// Its size in bytes, IP header included.
+    /// Size of the packet in bytes, IP header included.
     size: u16,
 }
 
@@ -213,7 +213,7 @@ mod tests {
             match limit.probe(at(second), segment.clone(), 52) {
                 Some(room) if room + 52 > largest => {
                     failed += 1;
-                    // It is sent again in packets of the usual size.
+                    // A lost size probe is sent again in packets of the usual size.
                     assert_eq!(limit.probe(at(second), segment.clone(), 52), None);
                 }
                 _ => {}
@@ -232,7 +232,7 @@ mod tests {
         let failed = run(&mut limit, 15..120, 1400);
         assert!((1369..=1400).contains(&limit.room(0)), "{}", limit.room(0));
         assert!((1..=3).contains(&failed), "{failed}");
-        // There is no report of the path change.
+        // The path's MTU changes without a report (ICMP message).
         run(&mut limit, 120..1000, 1500);
         assert_eq!(limit.room(0), 1500);
     }

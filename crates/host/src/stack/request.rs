@@ -14,7 +14,7 @@ use super::{Id, Stack, Unopened};
 pub struct Request {
     /// Ends seen from the stack: `local` is the destination address of the SYN.
     pub ends: Ends,
-    /// DSCP of its packet.
+    /// DSCP of the SYN packet.
     pub dscp: u8,
     pub(super) header: Header,
     pub(super) arrived: Arrived,

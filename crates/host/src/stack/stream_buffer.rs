@@ -77,7 +77,7 @@ impl StreamBuffer {
         ((begun + self.spare.len() + spare / CHUNK) * CHUNK).saturating_sub(offset)
     }
 
-    /// Stores bytes at a position; those below `start` are dropped.
+    /// Stores bytes at a stream position. Bytes below `start` are discarded.
     pub fn put(&mut self, at: u64, bytes: &[u8]) {
         let skip = self.start.saturating_sub(at).min(bytes.len() as u64) as usize;
         let (at, mut rest) = (at + skip as u64, &bytes[skip..]);

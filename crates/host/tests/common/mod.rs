@@ -84,7 +84,7 @@ impl World {
     pub fn new(configs: [StackConfig; 2], seed: u64) -> Self {
         let offload = [configs[0].offload, configs[1].offload];
         Self {
-            // Not zero, as in a process that has run for a while.
+            // The clock does not start at zero, as in a process that has run for a while.
             now: Instant::ZERO + Duration::from_secs(5),
             stacks: configs.map(Stack::new),
             offload,

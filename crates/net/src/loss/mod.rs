@@ -1,4 +1,4 @@
-//! Transmission errors.
+//! Models of transmission errors.
 
 mod frames;
 mod mobile;
@@ -44,7 +44,7 @@ pub struct LossConfig {
 /// Selection of lost packets, in transmission order.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum LossModel {
-    /// No losses.
+    /// No transmission errors.
     #[default]
     None,
     /// Equal loss probability for each packet.

@@ -3,7 +3,7 @@ use bentpipe_base::Instant;
 /// Transmission of a packet, as input of loss models.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// Start of transmission.
+    /// Start time of the transmission.
     pub start: Instant,
     /// End of transmission.
     pub end: Instant,

@@ -9,9 +9,9 @@ use crate::error::ConfigError;
 /// Limit of queued packets; the packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// This many packets, at least 1.
+    /// A limit in packets, at least 1.
     Packets(u32),
-    /// This many bytes on the wire, at least 1. It should exceed the largest packet, which would otherwise never
+    /// A limit in bytes on the wire, at least 1. It should exceed the largest packet, which would otherwise never
     /// pass.
     Bytes(u64),
 }

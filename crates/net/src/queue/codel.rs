@@ -243,8 +243,8 @@ mod tests {
         }
     }
 
-    /// Returns `count` after a control that started the dropping state with count 2, left it with 6, and starts it
-    /// again this long after its next drop would have been due.
+    /// Returns CoDel's `count` when the dropping state starts again. Before, it started with count 2 and ended with
+    /// count 6; `after` is the time since the next drop would have been due.
     fn count_when_dropping_again(after: Duration) -> u32 {
         let mut fifo = TimedFifo::new();
         (0..5).for_each(|_| fifo.push(Instant::ZERO, Plain));

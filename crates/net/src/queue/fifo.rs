@@ -39,7 +39,7 @@ pub(crate) struct Threshold {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Admit {
     Accept,
-    /// Accept it with the mark "congestion experienced".
+    /// The packet is accepted with the mark "congestion experienced".
     Mark,
     Drop(DropCause),
 }

@@ -50,7 +50,7 @@ pub const QUEUES: &[(&str, &str)] = &[
 /// Queue of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueConfig {
-    /// First in, first out; an arrival without room is dropped, whatever its priority.
+    /// First in, first out. A packet that arrives at a full queue is dropped, whatever its priority.
     DropTail {
         /// Limit of queued packets.
         limit: Limit,
@@ -88,7 +88,7 @@ pub enum QueueConfig {
     CoDel {
         /// Limit of queued packets, meant as the physical memory behind CoDel.
         limit: Limit,
-        /// CoDel's parameters.
+        /// Parameters of CoDel.
         codel: CoDelConfig,
     },
     /// Flow queues with CoDel (FQ-CoDel).

@@ -40,10 +40,10 @@ pub struct RedConfig {
 /// Unit of RED's queue length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RedUnit {
-    /// Packets; every packet meets the same probability.
+    /// The queue is measured in packets; every packet has the same drop probability.
     #[default]
     Packets,
-    /// Bytes; the probability is proportional to the packet size.
+    /// The queue is measured in bytes; the drop probability is proportional to the packet size.
     Bytes,
 }
 

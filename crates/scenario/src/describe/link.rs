@@ -58,7 +58,7 @@ fn direction(form: &mut Form<'_>, link: &mut LinkConfig, radio: &mut Radio, dura
     if radio.modem.is_none() {
         radio.weather = Weather::Clear;
     } else {
-        // The weather determines its rate and losses.
+        // The weather determines the link's rate and losses.
         link.opportunities = None;
         radio.recordings =
             Recordings { delay_one_way: radio.recordings.delay_one_way.take(), ..Recordings::default() };

@@ -180,7 +180,7 @@ impl Form<'_> {
 pub(crate) trait Named {
     /// Makes the entry with default values.
     fn named(name: &str) -> Self;
-    /// Returns its name.
+    /// Returns the entry's name.
     fn name(&self) -> &str;
 }
 

@@ -61,7 +61,7 @@ impl Report {
 pub(super) struct Kind {
     /// Name of the kind, the value of `kind`.
     pub name: &'static str,
-    /// The other keys.
+    /// Keys of the table other than `kind`.
     pub keys: Vec<&'static str>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Fault {
     pub key: String,
     /// True if there is no such parameter; false if its value is invalid.
     pub unknown: bool,
-    /// Accepted values.
+    /// Description of the accepted values.
     pub accepted: String,
     /// Value that was probably meant.
     pub suggestion: Option<String>,

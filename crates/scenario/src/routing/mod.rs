@@ -165,11 +165,11 @@ fn outages(topology: &Topology<'_>) -> Vec<Change> {
 /// Next hop of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NextHop {
-    /// This link.
+    /// The packet is sent over this link.
     Link(LinkId),
     /// The node is the destination.
     Here,
-    /// There is no path.
+    /// No path leads to the destination.
     None,
 }
 

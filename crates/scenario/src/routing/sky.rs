@@ -70,7 +70,7 @@ impl Sky {
         std::mem::take(&mut self.given_up)
     }
 
-    /// Returns the treatment of the packets on them.
+    /// Returns the treatment of packets on links that are given up.
     pub fn in_flight(&self) -> InFlight {
         self.plan.in_flight
     }

@@ -36,7 +36,7 @@ pub struct ConstellationGroup {
 /// Motion of the satellites.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Orbits {
-    /// Circular orbits.
+    /// A constellation of circular orbits.
     Shell(Shell),
     /// Geostationary satellites at these longitudes, in degrees east.
     Geostationary(Vec<f64>),
@@ -44,7 +44,7 @@ pub enum Orbits {
     Elements {
         /// Name of built-in elements, or path of a file.
         file: String,
-        /// Content of the file.
+        /// Content of the file with two-line elements.
         text: Arc<str>,
     },
 }

@@ -12,7 +12,7 @@ use crate::sky::ConstellationGroup;
 pub struct SkyPath {
     /// One-way delay: linear between steps of the same path, a jump at a path change, constant without a path.
     pub delay_one_way: Schedule<Duration>,
-    /// Intervals without a path. Packets on it at their start are lost.
+    /// Intervals without a path. Packets on the path at their start are lost.
     pub outages: Outages,
     /// Table of the path.
     pub table: PathTable,

@@ -20,7 +20,7 @@ const LINGER: Duration = Duration::from_secs(60);
 pub enum SkyNode {
     /// A ground station, by its number in the scenario.
     Station(u32),
-    /// A satellite.
+    /// A satellite of the constellation.
     Satellite(Satellite),
 }
 
@@ -29,7 +29,7 @@ pub enum SkyNode {
 pub struct SkyLink {
     /// Near and far end; a ground station is always the near end.
     pub ends: [SkyNode; 2],
-    /// Propagation delay.
+    /// One-way propagation delay over time.
     pub delay_one_way: Schedule<Duration>,
     /// Intervals in which the existing link is interrupted.
     pub outages: Outages,
@@ -159,7 +159,7 @@ struct Landing {
     sources: Vec<(u32, bool)>,
     /// Satellites that may hold packets for the station, with the last step at which they may.
     holders: BTreeMap<Satellite, usize>,
-    /// Next hops.
+    /// Next hop of each node towards the station.
     table: BTreeMap<SkyNode, SkyNode>,
 }
 

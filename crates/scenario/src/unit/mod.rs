@@ -37,7 +37,7 @@ pub(crate) trait Codec<T> {
 pub(crate) struct Refused {
     /// Value that was probably meant, quoted as in the file.
     pub suggestion: Option<String>,
-    /// Limit, if the value has the right kind but exceeds it.
+    /// Limit that the value exceeds, if the value has the right kind.
     pub limit: Option<String>,
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Between {
     accepted: &'static str,
 }
 
-/// Maximum factor.
+/// Maximum of a factor.
 const MOST: f64 = 1e6;
 
 /// Converts `1 %` to a bare number.
@@ -71,7 +71,7 @@ fn percent(text: &str) -> Option<String> {
     Some((number / 100.0).to_string())
 }
 
-/// A probability.
+/// A probability from 0 to 1.
 pub(crate) const PROBABILITY: Between =
     Between { least: 0.0, most: 1.0, accepted: "a probability from 0 to 1 such as 1e-4" };
 /// A fraction above zero.

@@ -23,7 +23,7 @@ pub(crate) const DECIBEL_FROM_ZERO: Physical = Physical {
     accepted: "decibels of 0 or more such as \"0.5 dB\"",
 };
 
-/// A frequency.
+/// A frequency in GHz.
 pub(crate) const GIGAHERTZ: Physical = Physical {
     units: &[("GHz", 1.0), ("MHz", 1e-3)],
     least: 0.0,
@@ -47,14 +47,14 @@ pub(crate) const DISTANCE: Physical = Physical {
 /// An angle of at most 180 degrees.
 pub(crate) const DEGREES: Physical =
     Physical { units: &[("deg", 1.0)], least: -180.0, most: 180.0, accepted: "degrees such as \"35 deg\"" };
-/// A height.
+/// A height in km.
 pub(crate) const KILOMETRES: Physical = Physical {
     units: &[("km", 1.0), ("m", 1e-3)],
     least: 0.0,
     most: 1e6,
     accepted: "a height such as \"3 km\" (m, km)",
 };
-/// Rain rate.
+/// Rain rate in mm/h.
 pub(crate) const RAIN_RATE: Physical = Physical {
     units: &[("mm/h", 1.0)],
     least: 0.0,

@@ -145,7 +145,7 @@ impl Parser<'_> {
         if found { Ok(Some(flags)) } else { Err(self.unexpected(ACCEPTED)) }
     }
 
-    /// Parses `1:1001(1000)`.
+    /// Parses a range of sequence numbers such as `1:1001(1000)`.
     fn range(&mut self) -> Result<(u32, u32), Mistake> {
         let number = u64::from(u32::MAX);
         let seq = self.integer(number, "a sequence number")? as u32;

@@ -15,7 +15,7 @@ use crate::script::{Call, Outcome, Value};
 enum Answer {
     Number(i64),
     Error(&'static str),
-    /// The call waits for an event.
+    /// The system call waits for an event.
     Waits,
 }
 

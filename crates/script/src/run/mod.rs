@@ -63,7 +63,7 @@ pub fn run(script: &Script) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Waiting call.
+/// A call that waits for its result.
 struct Pending {
     call: crate::Call,
     returns: Instant,

@@ -79,7 +79,7 @@ pub fn icmp(addresses: (IpAddr, IpAddr), kind: &IcmpKind, quoted: &[u8]) -> Resu
     Ok(bytes)
 }
 
-/// Encodes options.
+/// Encodes TCP options as bytes.
 pub fn option_bytes(options: &[TcpOption]) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for option in options {
@@ -149,22 +149,22 @@ fn options(mut bytes: &[u8]) -> Result<Vec<TcpOption>, String> {
     Ok(options)
 }
 
-/// Sent packet.
+/// A packet sent by the stack under test.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// Send time.
+    /// Time when the packet was sent.
     pub at: Instant,
     /// Source address.
     pub source: SocketAddr,
     /// Destination address.
     pub destination: SocketAddr,
-    /// ECN bits.
+    /// The two ECN bits of the IP header.
     pub ecn: u8,
-    /// TCP header.
+    /// TCP header of the packet.
     pub tcp: TcpHeader,
-    /// TCP options.
+    /// TCP options of the packet.
     pub options: Vec<TcpOption>,
-    /// Payload.
+    /// Payload of the packet.
     pub payload: Vec<u8>,
 }
 
@@ -203,7 +203,7 @@ impl Seen {
         })
     }
 
-    /// Returns its flags.
+    /// Returns the packet's TCP flags.
     pub fn flags(&self) -> Flags {
         let tcp = &self.tcp;
         let all = [

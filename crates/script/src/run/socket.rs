@@ -23,7 +23,7 @@ pub enum Kind {
     New(Option<u16>),
     /// Listening on a port.
     Listener(u16),
-    /// Connected.
+    /// A socket with a connection.
     Stream(Stream),
 }
 
@@ -32,9 +32,9 @@ pub enum Kind {
 pub struct Stream {
     /// Identifier in the stack.
     pub id: Id,
-    /// Bytes written.
+    /// Number of bytes written.
     pub written: u32,
-    /// Bytes read.
+    /// Number of bytes read.
     pub read: u32,
     /// True after the sending direction was closed.
     pub is_shut: bool,

@@ -35,7 +35,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// Returns the listed values.
+    /// Returns the values listed in the condition.
     pub fn listed(&self) -> &[f64] {
         match self {
             Self::Listed(listed) => listed,
@@ -43,7 +43,8 @@ impl Values {
         }
     }
 
-    /// True if `value` is selected. A listed value matches within 1e-6, because it was written in decimals.
+    /// True if the condition selects `value`. A listed value matches within 1e-6, because it was written in
+    /// decimals.
     pub fn hold(&self, value: f64) -> bool {
         match self {
             Self::Listed(listed) => listed.iter().any(|one| alike(*one, value)),
@@ -65,13 +66,13 @@ pub fn alike(a: f64, b: f64) -> bool {
 /// A comparison operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// `>`.
+    /// The operator `>`.
     Above,
-    /// `<`.
+    /// The operator `<`.
     Below,
-    /// `>=`.
+    /// The operator `>=`.
     AtLeast,
-    /// `<=`.
+    /// The operator `<=`.
     AtMost,
 }
 
@@ -99,9 +100,9 @@ impl std::fmt::Display for Order {
 /// A relation that must hold.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Relation<Q = Quantity> {
-    /// One side is larger than the other.
+    /// A comparison: one side is larger than the other.
     Compare(Expr<Q>, Order, Expr<Q>),
-    /// Both sides are equal within this fraction of the second.
+    /// Approximate equality: both sides differ by at most this fraction of the second.
     Near(Expr<Q>, Expr<Q>, f64),
     /// The value lies between two numbers, both included.
     Within(Expr<Q>, f64, f64),
@@ -118,7 +119,7 @@ pub enum Relation<Q = Quantity> {
 /// A value for each place and seed. `Q` is a quantity, either as written or as resolved by an experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr<Q = Quantity> {
-    /// A constant.
+    /// A constant number.
     Number(f64),
     /// A measured quantity.
     Quantity(Q),
@@ -133,37 +134,37 @@ pub enum Expr<Q = Quantity> {
 /// Arithmetic operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
-    /// Sum.
+    /// Sum of two values.
     Add,
-    /// Difference.
+    /// Difference of two values.
     Subtract,
-    /// Product.
+    /// Product of two values.
     Multiply,
-    /// Quotient.
+    /// Quotient of two values.
     Divide,
 }
 
 /// Summaries of all values along the axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fold {
-    /// Largest.
+    /// Largest value along the axis.
     Highest,
-    /// Smallest.
+    /// Smallest value along the axis.
     Lowest,
-    /// Arithmetic mean.
+    /// Arithmetic mean along the axis.
     Average,
 }
 
 /// Functions of several values at one place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Several {
-    /// Largest.
+    /// Largest of several values.
     Max,
-    /// Smallest.
+    /// Smallest of several values.
     Min,
     /// Logarithm to base 2 of one value.
     Log2,
-    /// Magnitude of one value.
+    /// Absolute value of one number.
     Abs,
 }
 

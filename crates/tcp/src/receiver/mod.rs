@@ -31,7 +31,7 @@ pub(crate) enum Arrival {
     InOrder,
     /// Data after a hole.
     OutOfOrder,
-    /// Nothing new.
+    /// Only data received before.
     Duplicate,
     /// Rejected data: beyond the advertised window, or one range too many.
     OutsideWindow,

@@ -6,19 +6,19 @@ bitflags::bitflags! {
     /// The capabilities of an algorithm, asked once.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) struct Abilities: u8 {
-        /// It is a [`Prober`](bentpipe_cc::Prober).
+        /// The algorithm is a [`Prober`](bentpipe_cc::Prober).
         const PROBES = 0x01;
-        /// It is a prober that treats reports of duplicates (RFC 2883) as replies.
+        /// The algorithm is a prober that treats reports of duplicates (RFC 2883) as replies.
         const TAKES_REPORTS = 0x02;
-        /// It has a [`Feedback`](bentpipe_cc::Feedback).
+        /// The algorithm has a [`Feedback`](bentpipe_cc::Feedback).
         const FEEDBACK = 0x04;
-        /// It is a [`Questioner`](bentpipe_cc::Questioner).
+        /// The algorithm is a [`Questioner`](bentpipe_cc::Questioner).
         const QUESTIONS = 0x08;
-        /// It is a [`Detector`](bentpipe_cc::Detector).
+        /// The algorithm is a [`Detector`](bentpipe_cc::Detector).
         const DETECTS = 0x10;
-        /// It is a [`Sleeper`](bentpipe_cc::Sleeper).
+        /// The algorithm is a [`Sleeper`](bentpipe_cc::Sleeper).
         const WAKES = 0x20;
-        /// It handles every departing segment.
+        /// The algorithm handles every departing segment.
         const SEES_DEPARTURES = 0x40;
         /// Only the window limits the sender, and the delivery rate is not used.
         const WINDOW_ONLY = 0x80;

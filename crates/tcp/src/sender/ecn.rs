@@ -3,11 +3,11 @@
 /// ECN state of the sender (RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ecn {
-    /// Not agreed on.
+    /// ECN was not agreed on in the handshake.
     Off,
     /// The peer echoes marks, and this end reacts to them.
     On,
-    /// As `On`, and the next new segment confirms a reduction to the peer.
+    /// ECN is on, and the next new segment confirms a reduction to the peer (CWR).
     Reduced,
 }
 

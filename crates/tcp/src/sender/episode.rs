@@ -28,7 +28,7 @@ impl Episode {
 /// Check for a spurious timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TimeoutCheck {
-    /// No check: the timeout is believed.
+    /// No check for a spurious timeout: the segments count as lost.
     None,
     /// F-RTO waits for the first ACK after the retransmission (RFC 5682 step 2).
     AwaitFirst,

@@ -15,7 +15,7 @@ pub(crate) struct Extra {
     pub(super) again: Option<Index>,
     /// True if an empty segment below the first unacknowledged byte is due, which the peer must acknowledge.
     pub ask: bool,
-    /// True if the next new segment may be smaller than silly window avoidance requires, because no larger one has fitted the
+    /// True if the next new segment may be smaller than silly window avoidance requires. No larger segment has fitted the
     /// peer's window for a long time (RFC 9293 section 3.8.6.2.1).
     pub(super) may_be_small: bool,
 }

@@ -7,7 +7,7 @@ use super::scoreboard::Progress;
 /// Acceptance of an acknowledgement number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AckField {
-    /// It was acceptable, and the ACK was handled.
+    /// The acknowledgement number was acceptable, and the ACK was handled.
     Taken,
     /// It acknowledges data never sent, or is more than the largest window below the acknowledged data (RFC 5961 section 5).
     Unacceptable,

@@ -1,4 +1,4 @@
-//! Sending half: sent segments, their state, and the next ones.
+//! Sending half of a connection: state of sent segments, and selection of the next ones.
 
 mod ack;
 mod attached;

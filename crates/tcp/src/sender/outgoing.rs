@@ -39,9 +39,9 @@ impl Outgoing {
 /// Result of the fast path's search for the next segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Prediction {
-    /// Only the slow path can decide.
+    /// The fast path cannot decide; the slow path must.
     Unclear,
-    /// No data may leave.
+    /// No data may be sent now.
     Nothing,
     /// A full segment of new data. With `last`, no other leaves for now.
     Full { seq: u64, last: bool },

@@ -13,7 +13,7 @@ use crate::timers::Timers;
 use crate::{Config, Pacing, Recovery};
 
 impl Sender {
-    /// True if an ACK of new data only may use the fast path: no loss is being repaired, no RTO probe is outstanding, and the
+    /// True if an ACK of only new data may use the fast path. No loss is being repaired, no RTO probe is outstanding, and the
     /// algorithm reads no fields.
     pub fn takes_plain_acks(&self) -> bool {
         self.episode.is_open()

@@ -15,7 +15,7 @@ pub(super) struct Rack {
     /// Transmission time and end of the newest delivered segment.
     xmit: Instant,
     end: u64,
-    /// Its round-trip time; zero before the first.
+    /// Round-trip time of the newest delivered segment; zero before the first.
     rtt: Duration,
     /// Highest sequence number delivered.
     fack: u64,

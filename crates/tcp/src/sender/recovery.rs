@@ -165,7 +165,7 @@ impl Sender {
         self.episode = Episode::Open;
         let nxt = self.nxt;
         if let Some(undo) = self.reductions.as_mut().and_then(|reductions| reductions.undo.as_mut()) {
-            // D-SACKs may arrive until then.
+            // D-SACKs about this episode may arrive until everything sent so far is acknowledged.
             undo.until = nxt;
         }
         self.inflation = 0.0;

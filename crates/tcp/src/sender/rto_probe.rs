@@ -24,7 +24,7 @@ pub(super) enum Origin {
 pub(super) struct RtoProbe {
     origin: Origin,
     kind: ProbeKind,
-    /// Segments outstanding at its departure.
+    /// Segments outstanding at the probe's departure.
     outstanding: u32,
     /// True if the newest segment was SACKed before, so that its arrival is no new information.
     newest_sacked: bool,

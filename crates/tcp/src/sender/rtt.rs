@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(rtt.srtt, Duration::from_millis(510));
     }
 
-    /// With a constant round trip the timeout converges to it (TCP-STAR equation 1), if there is no minimum.
+    /// With a constant round trip and without a minimum, the timeout converges to the round-trip time (TCP-STAR equation 1).
     #[test]
     fn a_steady_round_trip_leaves_no_margin() {
         let bounds = RtoBounds { floor: Duration::ZERO, ..BOUNDS };

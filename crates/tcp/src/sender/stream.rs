@@ -6,11 +6,11 @@ pub(crate) const MAX_SEQ: u64 = 1 << 62;
 /// State of the writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Writer {
-    /// Not waiting: its last write fitted.
+    /// The writer does not wait: its last write fitted.
     Satisfied,
     /// Waiting: its last write was partial, and it is notified of new room.
     Blocked,
-    /// Endless: it always has more data, and is not asked.
+    /// An endless stream: there is always more data, and the writer is not asked.
     Endless,
 }
 

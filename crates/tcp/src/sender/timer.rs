@@ -5,7 +5,7 @@ use bentpipe_base::Instant;
 /// Transmission at the retransmission deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Deadline {
-    /// Retransmission timeout.
+    /// The retransmission timeout (RTO).
     Retransmission,
     /// Tail loss probe (RFC 8985 section 7).
     TailLossProbe,

@@ -12,7 +12,7 @@ use super::{Abilities, Ecn, Limit, Sender};
 use crate::context::Context;
 use crate::{Pacing, Recovery};
 
-/// Selected segment.
+/// The segment selected for transmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pick {
     /// The retransmission of a segment.
@@ -60,8 +60,8 @@ impl Sender {
                 Spacing::At { quantum, .. } => pacer.begin(quantum),
                 Spacing::None | Spacing::Withheld => {}
             }
-            // A small segment uses its own part of the rate: with that of a full one, a peer with a small window would be served
-            // too slowly.
+            // A small segment uses a share of the rate in proportion to its size. Counted as a full segment, it would slow down
+            // a peer with a small window.
             let bytes = match pick {
                 Pick::Again(index) => self.board.get(index).map_or(0, |record| record.seq_len),
                 Pick::New { len, .. } => len,

@@ -22,7 +22,7 @@ pub(super) struct Watch {
 struct FirstRepair {
     /// Sequence number after its last byte.
     end: u64,
-    /// Its send time, in milliseconds of the timestamps option.
+    /// Send time of the segment, in milliseconds of the timestamps option.
     left_ms: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Random configurations.
+//! Random configurations of connections for tests.
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 

@@ -23,20 +23,20 @@ const CLAIM: u32 = 6;
 pub struct Name {
     /// Agent that created it, by its position on the path; the source is 0.
     pub source: u8,
-    /// Number at its creator.
+    /// Number of the bundle at its creator.
     pub number: u64,
 }
 
-/// A bundle.
+/// A DTN bundle: a message that nodes store and forward.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bundle {
-    /// Its identity.
+    /// Identity of the bundle.
     pub name: Name,
     /// The agent that it is for, by its position on the path.
     pub to: u8,
-    /// Creation time.
+    /// Creation time of the bundle.
     pub created: Instant,
-    /// End of its lifetime.
+    /// End of the bundle's lifetime.
     pub expires: Instant,
     /// Custodian, which keeps a copy until another agent takes custody; `None` without custody.
     pub custodian: Option<u8>,
@@ -49,7 +49,7 @@ pub struct Bundle {
 /// Content of a bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Payload {
-    /// Application data.
+    /// Part of the application's data.
     Data(Fragment),
     /// An administrative record.
     Record(Record),
@@ -58,13 +58,13 @@ pub enum Payload {
 /// Administrative message between agents about a bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record {
-    /// Custody signal: another custodian has it.
+    /// Custody signal: another custodian has the bundle.
     Accepted(Name),
-    /// Custody signal: it was refused for lack of storage.
+    /// Custody signal: the bundle was refused for lack of storage.
     Refused(Name),
-    /// Status report: it was delivered to the application at this time.
+    /// Status report: the bundle was delivered to the application at this time.
     Delivered(Name, Instant),
-    /// Status report: it was deleted.
+    /// Status report: the bundle was deleted.
     Deleted(Name),
 }
 

@@ -20,7 +20,7 @@ const SOURCE: u8 = 0;
 /// Counters of an agent for application bundles.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
-    /// Bundles created here.
+    /// Number of bundles created at this node.
     pub made: u64,
     /// Bundles received completely, repetitions included.
     pub received: u64,
@@ -76,7 +76,7 @@ pub struct Node {
     stored_bytes: u64,
     /// Times at which bundles need action.
     due: BTreeSet<(Instant, Name)>,
-    /// Application bundles taken into custody or delivered here.
+    /// Application bundles taken into custody or delivered at this node.
     taken: Ranges,
     delivered: VecDeque<Fragment>,
     /// Bundles at the source without a final state, with their creation time and the time after which no report can arrive.

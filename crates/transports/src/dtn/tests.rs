@@ -131,7 +131,7 @@ fn bundles_cross_hops_that_are_never_up_together() {
     assert!(chain.source().confirmation_sum > chain.nodes[2].counters().transfer_sum);
 }
 
-/// Returns the same hop with TCP between its ends.
+/// Returns a copy of the hop, with TCP between its ends.
 fn over_tcp(hop: Hop) -> Hop {
     let config = bentpipe_tcp::Config { mss: 1024, ..bentpipe_tcp::Config::default() };
     Hop { tcp: Some(Tcp { config: Arc::new(config), header_bytes: 40 }), ..hop }

@@ -25,7 +25,7 @@ pub enum Place {
     Source(u32, u64, Duration),
     /// Relay entity with its buffer in bytes.
     Relay(RelayConfig, u64),
-    /// Receiving host.
+    /// The receiving host.
     Destination,
 }
 
@@ -40,7 +40,7 @@ pub struct Counters {
     pub duplicate_bytes: u64,
     /// Reconnections of the source.
     pub reconnections: u64,
-    /// Units relayed.
+    /// Number of units relayed.
     pub relayed_units: u64,
     /// Number of times that a relay entity stopped accepting data.
     pub stops: u64,

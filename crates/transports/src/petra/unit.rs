@@ -12,9 +12,9 @@ const RESET: u32 = 40;
 /// Unit of the upper layer from host to host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// DATA unit.
+    /// DATA unit of PETRA, with application data.
     Data {
-        /// Position of its first byte.
+        /// Stream position of the unit's first byte.
         seq: u64,
         /// Content of the unit.
         fragment: Fragment,
@@ -43,7 +43,7 @@ impl Unit {
 /// Packet of the lower layer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pdu {
-    /// Number of its association; later ones have larger numbers.
+    /// Number of the packet's association; later associations have larger numbers.
     pub(super) generation: u64,
     pub(super) content: Content,
 }
@@ -54,7 +54,7 @@ pub(super) enum Content {
     Tcp { segment: Segment, header: u32, units: Vec<(u64, Unit)> },
     /// STP packet of the association in the opener's direction or the reverse one. A data packet carries its unit.
     Stp { from_opener: bool, pdu: stp::Pdu, unit: Option<Unit> },
-    /// Reset: the association is unknown here.
+    /// Reset: the packet's association is unknown to the answering host.
     Reset,
 }
 

@@ -9,15 +9,15 @@ const DATA_HEADER: u32 = 20;
 /// Packet of an association.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Chunk {
-    /// INIT.
+    /// INIT chunk: opens an association.
     Init,
     /// INIT ACK with a cookie.
     InitAck,
-    /// COOKIE ECHO.
+    /// COOKIE ECHO chunk: returns the cookie to the server.
     CookieEcho,
-    /// COOKIE ACK.
+    /// COOKIE ACK chunk: completes the handshake.
     CookieAck,
-    /// I-DATA.
+    /// I-DATA chunk: user data.
     Data {
         /// Transmission sequence number.
         tsn: u64,
@@ -26,7 +26,7 @@ pub enum Chunk {
         /// Content of the chunk.
         fragment: Fragment,
     },
-    /// SACK.
+    /// SACK chunk: acknowledges data.
     Sack {
         /// First number that has not arrived; all below have.
         cumulative: u64,
@@ -35,12 +35,12 @@ pub enum Chunk {
         /// Free space of the receiver above `cumulative`, in packets.
         window: u64,
     },
-    /// HEARTBEAT.
+    /// HEARTBEAT chunk: tests whether a path works.
     Heartbeat {
-        /// Send time.
+        /// Send time of the heartbeat.
         stamp: Instant,
     },
-    /// HEARTBEAT ACK.
+    /// HEARTBEAT ACK chunk: answers a heartbeat.
     HeartbeatAck {
         /// Send time of the heartbeat.
         echo: Instant,

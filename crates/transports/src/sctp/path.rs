@@ -16,12 +16,12 @@ pub(super) struct Path {
     pub in_flight: u64,
     pub rto: Duration,
     pub srtt: Option<(Duration, Duration)>,
-    /// Consecutive timeouts.
+    /// Number of consecutive timeouts on this path.
     pub errors: u32,
     /// Expiry time of T3-rtx.
     pub expires_at: Instant,
     pub heartbeat_at: Instant,
-    /// In fast recovery: number whose acknowledgement ends it.
+    /// During fast recovery: the sequence number whose acknowledgement ends the recovery.
     pub recovers_to: Option<u64>,
 }
 

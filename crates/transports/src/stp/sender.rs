@@ -28,7 +28,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     fragment: Fragment,
-    /// Number of the last poll before it.
+    /// Number of the last poll before this packet.
     poll: u64,
 }
 
@@ -59,7 +59,7 @@ pub struct Sender {
     /// VT(A): lowest number not acknowledged; `sent` holds the packets from it on.
     base: u64,
     sent: VecDeque<Sent>,
-    /// VT(MS).
+    /// First sequence number that must not be sent (VT(MS)).
     limit: u64,
     /// Packets reported missing and not retransmitted since.
     missing: BTreeSet<u64>,

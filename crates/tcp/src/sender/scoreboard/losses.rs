@@ -9,7 +9,7 @@ use super::{Index, Scoreboard};
 /// Verdict on a segment by its age (RFC 8985 section 6.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AgeVerdict {
-    /// Lost.
+    /// The segment is lost.
     Lost,
     /// Lost unless it arrives by this time.
     LostAt(Instant),

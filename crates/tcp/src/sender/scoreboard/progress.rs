@@ -18,7 +18,7 @@ pub struct Progress {
     pub delivered: u64,
     /// The newly delivered segment with the latest transmission.
     pub newest: Option<Record>,
-    /// Its index.
+    /// Index of the newest delivered segment.
     pub newest_index: Index,
     /// True if a cumulatively acknowledged segment had been sent more than once.
     pub repeated_acked: bool,
@@ -26,7 +26,7 @@ pub struct Progress {
     pub newest_original: Option<(Instant, u64)>,
     /// True if a newly delivered segment had been sent only once.
     pub original_delivered: bool,
-    /// Lowest start among those.
+    /// Lowest start of the newly delivered segments that were sent only once.
     pub lowest_original: u64,
     /// Highest end among all newly delivered segments.
     pub highest: u64,
