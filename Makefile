@@ -9,6 +9,7 @@ export PATH := $(HOME)/.cargo/bin:$(PATH)
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BENTPIPE := $(TARGET)/release/bentpipe
+DIST := $(TARGET)/dist/bentpipe
 
 # The comparison of `make demo`; each can be set: make demo SEEDS=10 CC=peach,cubic
 CC := peach,newreno,sack,cubic
@@ -19,21 +20,31 @@ SEEDS := 10
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
+# The demo needs the simulator only. Where `make build` has been, it uses the full program and does not put a smaller one in its place.
+PARTS = $(shell $(BENTPIPE) list papers >/dev/null 2>&1 || echo --no-default-features)
+
 .PHONY: demo
-demo: build ## Compare TCP-Peach with NewReno, SACK and CUBIC over a GEO satellite; table, chart, about a minute
+demo: setup ## Compare TCP-Peach with NewReno, SACK and CUBIC over a GEO satellite; table, chart, about three minutes with the build
 	@mkdir -p out
+	@echo "1 of 2: compiling the simulator, about two minutes on two cores. (make build compiles the full program.)"
+	cargo build --release --locked --package bentpipe $(PARTS)
+	@echo "2 of 2: simulating 200 runs of 550 s each, 4 algorithms with 5 loss rates and $(SEEDS) seeds, about half a minute on two cores."
 	$(BENTPIPE) compare geo-dumbbell --cc $(CC) --vary link.satellite.loss.rate=$(LOSS) --seeds $(SEEDS) \
 	    --report out/geo-dumbbell.html --csv out/geo-dumbbell.csv
 	@echo
 	@echo "Open out/geo-dumbbell.html in a browser; the numbers are in out/geo-dumbbell.csv."
 
 .PHONY: build
-build: setup ## Build the release binary, installing what is missing for that
+build: setup ## Build the full program, target/release/bentpipe, installing what is missing for that
 	cargo build --release --locked --package bentpipe
 
+.PHONY: dist
+dist: setup ## Build the full program for packages and benchmarks, target/dist/bentpipe: slow to compile, quicker to run
+	cargo build --profile dist --locked --package bentpipe
+
 .PHONY: deb
-deb: build ## Build the Debian package of the proxy and everything else, in out/
-	scripts/build-deb $(BENTPIPE) out
+deb: dist ## Build the Debian package of the proxy and everything else, in out/
+	scripts/build-deb $(DIST) out
 
 .PHONY: kernel
 kernel: ## Build the release binary with the algorithms for the Linux kernel (needs clang, libelf, zlib; installs them)
@@ -78,10 +89,15 @@ python: ## Build the Python package for use from this checkout, and the virtual 
 python-test: python ## Test the Python package: API, tables, environment, a cluster of two processes, the notebooks
 	cd python && PYTHONPATH=$(CURDIR)/python $(PYTHON) -m pytest
 
+.PHONY: report-test
+report-test: python ## Test the reports in a headless Chromium, which it installs: every chart draws, fits and can be saved
+	@scripts/setup browser
+	cd python && PYTHONPATH=$(CURDIR)/python $(PYTHON) -m pytest tests/test_report.py
+
 .PHONY: wheel
 wheel: setup ## Build the wheel of the Python package in out/wheels, and say on which systems it runs
 	@scripts/setup python $(abspath $(TARGET))/python
-	cd python && $(PYTHON) -m maturin build --release --locked --out ../out/wheels
+	cd python && $(PYTHON) -m maturin build --profile dist --locked --out ../out/wheels
 	$(PYTHON) -m auditwheel show out/wheels/*.whl
 
 # Random worlds, and cases of each property: make storm WORLDS=100000
@@ -146,7 +162,7 @@ docs: ## Build the documentation in target/site; a dead link or a page outside t
 bench: setup ## Measure ns for an ACK and for a segment, and packets per second of CPU time in worlds of 20 to 20,000 flows
 	cargo bench --locked --package bentpipe-cc --bench per_ack
 	cargo bench --locked --package bentpipe-tcp --bench engine
-	cargo run --release --locked --package bentpipe-sim --example throughput
+	cargo run --profile dist --locked --package bentpipe-sim --example throughput
 
 .PHONY: demo-check
 demo-check: build ## Run a short comparison and check what it prints

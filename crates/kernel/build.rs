@@ -1,60 +1,24 @@
-//! Compiles the window laws natively for the tests and, with the feature `bpf`, the programs for the kernel.
+//! With the feature `bpf`, compiles the programs for the kernel.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// `bpf/` of the checkout.
+/// The programs; in a checkout, a link to `bpf/` at its root.
 fn programs() -> PathBuf {
-    PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("../../bpf")
-}
-
-/// The names of the laws: every `bpf/law/NAME.h` that has a program `bpf/NAME.bpf.c`.
-fn laws() -> Vec<String> {
-    let files = fs::read_dir(programs()).expect("bpf/ is part of the checkout");
-    let mut names: Vec<String> = files
-        .filter_map(|file| Some(file.ok()?.file_name().to_str()?.strip_suffix(".bpf.c")?.to_owned()))
-        .filter(|name| programs().join("law").join(format!("{name}.h")).exists())
-        .collect();
-    names.sort();
-    names
+    PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("bpf")
 }
 
 fn main() {
-    println!("cargo::rerun-if-changed=native");
     println!("cargo::rerun-if-changed={}", programs().display());
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    compile_natively(&out);
     if env::var_os("CARGO_FEATURE_BPF").is_some() {
-        compile_programs(&out);
+        compile_programs(&PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")));
     }
-}
-
-/// A static library that only the tests link.
-fn compile_natively(out: &Path) {
-    let mut library = cc::Build::new();
-    library.cargo_metadata(false).opt_level(2);
-    for law in laws() {
-        let mut one = cc::Build::new();
-        one.cargo_metadata(false)
-            .opt_level(2)
-            .include(programs().join("law"))
-            .define("BP_LAW", law.replace('-', "_").as_str())
-            .define("BP_LAW_HEADER", format!("\"{law}.h\"").as_str())
-            .flag_if_supported("-Wno-unused-parameter")
-            .out_dir(out.join(&law))
-            .file("native/law.c");
-        one.compile_intermediates().into_iter().for_each(|object| {
-            library.object(object);
-        });
-    }
-    library.compile("bentpipe_laws");
-    println!("cargo::rustc-link-search=native={}", out.display());
 }
 
 /// One object per program, and a table of them to be included.
 fn compile_programs(out: &Path) {
-    let files = fs::read_dir(programs()).expect("bpf/ is part of the checkout");
+    let files = fs::read_dir(programs()).expect("bpf/ is part of the crate");
     let mut names: Vec<String> = files
         .filter_map(|file| Some(file.ok()?.file_name().to_str()?.strip_suffix(".bpf.c")?.to_owned()))
         .collect();

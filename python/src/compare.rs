@@ -1,4 +1,4 @@
-//! `compare`, whole or in parts.
+//! `compare`, as a whole or in parts.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -18,7 +18,7 @@ use crate::scenario::{PyScenario, typed};
 use crate::table::PyTable;
 use crate::watch::Watcher;
 
-/// A comparison that is worked out and checked, and not done yet.
+/// A comparison that is planned and checked, but not yet run.
 #[pyclass(frozen, name = "Sweep", module = "bentpipe")]
 pub struct PySweep {
     prepared: Prepared,
@@ -26,10 +26,10 @@ pub struct PySweep {
     keeper: Mutex<Option<Keeper>>,
 }
 
-/// More threads than this no machine has cores for.
+/// Maximum number of threads, above the cores of any machine.
 const MOST_JOBS: usize = 4096;
 
-/// Threads that `jobs` means.
+/// Returns the number of threads for `jobs`.
 pub fn jobs(jobs: Option<usize>) -> PyResult<usize> {
     let wrong = |found| fault::request(format!("jobs: found {found}, accepted: 1 to {MOST_JOBS}"));
     let jobs =
@@ -72,13 +72,13 @@ impl PySweep {
         Ok(Self { prepared, threads, keeper: Mutex::new(keeper) })
     }
 
-    /// Runs in all.
+    /// Returns the number of all runs.
     #[getter]
     fn total(&self) -> usize {
         self.prepared.plan.points().len()
     }
 
-    /// The indices of the runs that the store does not know.
+    /// Returns the indices of the runs that are not in the store.
     fn missing(&self) -> Vec<usize> {
         let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
         let is_known = |point: &Point| keeper.as_ref().is_some_and(|keeper| keeper.known(point).is_some());
@@ -86,7 +86,7 @@ impl PySweep {
         points.iter().enumerate().filter(|(_, point)| !is_known(point)).map(|(index, _)| index).collect()
     }
 
-    /// What algorithms lack in these scenarios, each sentence once.
+    /// Returns the requirements that algorithms miss in these scenarios, each sentence once.
     #[getter]
     fn lacking(&self) -> Vec<String> {
         let mut said: Vec<String> = Vec::new();
@@ -98,7 +98,7 @@ impl PySweep {
         said
     }
 
-    /// Does all runs on threads of this process; the result, and what stopped it early.
+    /// Executes all runs on threads of this process. Returns the result, and the reason if it stopped early.
     #[pyo3(signature = (progress=None))]
     fn measure(
         &self,
@@ -119,7 +119,7 @@ impl PySweep {
         Ok((self.comparison(done, failed), stopped))
     }
 
-    /// Does some runs, one after the other, and returns them as bytes that [`PySweep::gather`] takes, an Arrow stream.
+    /// Executes some runs sequentially, and returns them as an Arrow stream for [`PySweep::gather`].
     fn measure_part<'py>(&self, py: Python<'py>, indices: Vec<usize>) -> PyResult<Bound<'py, PyBytes>> {
         let points = self.prepared.plan.points();
         let wrong =
@@ -150,7 +150,7 @@ impl PySweep {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Keeps the runs of a part in the store, if there is one.
+    /// Stores the runs of a part, if there is a store.
     fn keep_part(&self, part: &[u8]) -> PyResult<()> {
         let runs = self.runs(part)?;
         let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
@@ -159,7 +159,7 @@ impl PySweep {
         keeper.flush().map_err(fault::work)
     }
 
-    /// The comparison of the runs in these parts, and of those that the store knows.
+    /// Returns the comparison of the runs in these parts and in the store.
     fn gather(&self, parts: Vec<Bound<'_, PyBytes>>) -> PyResult<PyComparison> {
         let mut done: Vec<(Point, Sample)> = Vec::new();
         for part in parts {
@@ -211,7 +211,7 @@ impl PySweep {
     }
 }
 
-/// What a comparison found.
+/// Result of a comparison.
 #[pyclass(frozen, name = "NativeComparison", module = "bentpipe")]
 pub struct PyComparison {
     prepared: Prepared,
@@ -222,19 +222,19 @@ pub struct PyComparison {
 
 #[pymethods]
 impl PyComparison {
-    /// The document of `bentpipe compare --json`.
+    /// Returns the document of `bentpipe compare --json`.
     #[getter]
     fn json(&self) -> PyResult<String> {
         serde_json::to_string(&self.comparison).map_err(fault::work)
     }
 
-    /// One line for each run.
+    /// Returns one row per run.
     #[getter]
     fn runs(&self) -> PyTable {
         self.table(Kind::Runs, columns::runs(&self.comparison))
     }
 
-    /// One line for each point, over its seeds.
+    /// Returns one row per point, over its seeds.
     #[getter]
     fn summary(&self) -> PyTable {
         self.table(Kind::Summaries, columns::summaries(&self.comparison))
@@ -245,26 +245,26 @@ impl PyComparison {
         self.comparison.complete
     }
 
-    /// Runs that finished, and runs in all.
+    /// Returns the number of finished runs, and of all runs.
     #[getter]
     fn done(&self) -> (usize, usize) {
         let done = self.comparison.rows.iter().map(|row| row.samples.len()).sum();
         (done, self.prepared.plan.points().len())
     }
 
-    /// Why the first run that failed did, and how to see it again.
+    /// Returns the reason of the first failed run, with the command that repeats it.
     #[getter]
     fn failed(&self) -> Option<String> {
         self.failed.clone()
     }
 
-    /// The scenario before anything varies, as TOML.
+    /// Returns the base scenario as TOML.
     #[getter]
     fn toml(&self) -> String {
         self.prepared.base.to_toml()
     }
 
-    /// What the scenario is run for: the key of the metric, its title, its unit for people, and how many of the document's units that is.
+    /// Returns the scenario's main metric: its key, title and display unit, and the size of that unit in the document's unit.
     #[getter]
     fn measures(&self) -> (&'static str, &'static str, &'static str, f64) {
         let (title, unit, divisor) = self.comparison.measures.shown();

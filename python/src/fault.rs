@@ -1,4 +1,4 @@
-//! Mistakes as exceptions: those of `bentpipe._errors`, with the words of the command line.
+//! Errors as exceptions of `bentpipe._errors`, with the messages of the command line.
 
 use std::any::Any;
 
@@ -13,29 +13,30 @@ fn of(class: &str, message: String) -> PyErr {
     })
 }
 
-/// The request was wrong: exit code 2 of the command line.
+/// Error of the request: exit code 2 of the command line.
 pub fn request(message: impl ToString) -> PyErr {
     of("RequestError", message.to_string())
 }
 
-/// The work failed: exit code 1.
+/// Error of the work: exit code 1.
 pub fn work(message: impl ToString) -> PyErr {
     of("WorkError", message.to_string())
 }
 
-/// What a run says that broke off: a policy in Python that raised, or a bug of ours.
+/// Returns the message of an aborted run: a Python policy that raised an exception, or a
+/// bug of Bentpipe.
 pub fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().cloned();
     text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
         .unwrap_or_else(|| "a run broke".into())
 }
 
-/// The same as an exception.
+/// Returns that message as an exception.
 pub fn of_panic(panic: Box<dyn Any + Send>) -> PyErr {
     work(panic_text(panic.as_ref()))
 }
 
-/// What a command says.
+/// Returns a command's error as an exception.
 pub fn of_command(failure: Failure) -> PyErr {
     match failure {
         Failure::Work(message) => work(message),
@@ -44,7 +45,7 @@ pub fn of_command(failure: Failure) -> PyErr {
     }
 }
 
-/// Why there is no result of a run.
+/// Returns the exception for a run without a result.
 pub fn of_run(why: Unsimulated) -> PyErr {
     match why {
         Unsimulated::Impossible(why) => request(why),

@@ -1,7 +1,7 @@
-//! Worlds that wait for somebody's decision: the environment for learners.
+//! Simulated worlds that wait for an external decision: the environment for learners.
 //!
-//! A world is an ordinary run on a stack of its own. When its one sender under control asks what to do, the world is left as it stands, and entered
-//! again with the answer. So nothing of the simulator is written twice, and how it orders its work inside does not matter.
+//! A world is an ordinary run with its own stack (a coroutine). When its controlled sender needs an action, the coroutine is
+//! suspended; it is resumed with the action. The simulator's code is thus reused unchanged, whatever its internal order of work.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -22,25 +22,25 @@ use crate::pilot::{Action, Every, OBSERVATIONS, Observation, Pilot};
 use crate::policy::every;
 use crate::scenario::PyScenario;
 
-/// The algorithm of the flow under control.
+/// Algorithm name of the controlled flow.
 const AGENT: &str = "agent";
 
 type Exit = Yielder<Action, Observation>;
 
-/// Where the way out of a world is written down, once it has been entered.
+/// Pointer to the yielder of a world, once it has been entered.
 struct Way {
     exit: AtomicPtr<Exit>,
     every: Every,
 }
 
 thread_local! {
-    /// The world that this thread is in.
+    /// World that this thread is executing.
     static INSIDE: RefCell<Option<Arc<Way>>> = const { RefCell::new(None) };
 }
 
 fn build(start: &Start) -> Box<dyn CongestionControl> {
     let Some(way) = INSIDE.with_borrow(Clone::clone) else {
-        // A world that is looked at before it is run has such senders; they are asked nothing.
+        // A world that is only inspected also builds such senders; they never ask for actions.
         let nobody = |_: &Observation| {
             let accepted = "it cannot be used elsewhere";
             resume_unwind(Box::new(format!(
@@ -51,7 +51,7 @@ fn build(start: &Start) -> Box<dyn CongestionControl> {
     };
     let every = way.every;
     let decide = move |observation: &Observation| {
-        // SAFETY: the pilot is called from within the world only, while the function that owns the yielder is on the stack below.
+        // SAFETY: the pilot is only called within the world, while the function that owns the yielder is on the stack below.
         let exit = unsafe { &*way.exit.load(Ordering::Relaxed) };
         exit.suspend(*observation)
     };
@@ -61,29 +61,29 @@ fn build(start: &Start) -> Box<dyn CongestionControl> {
 fn bring_agent() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // The name is taken only if a policy of this process has it, and then that one acts.
+        // The name is only in use if a policy of this process has it, which then acts.
         let _ = bring_algorithms(&[Custom::new(AGENT, build)]);
     });
 }
 
-/// Bytes of the stack of a world: pages that it does not touch cost nothing.
+/// Stack size of a world in bytes; unused pages cost nothing.
 const STACK_BYTES: usize = 1 << 20;
 
-/// A run that is waiting for an action.
+/// A run that waits for an action.
 struct World {
-    /// None before the first reset.
+    /// `None` before the first reset.
     run: Option<Coroutine<Action, Observation, Result<Outcome, String>>>,
     way: Arc<Way>,
     last: Observation,
     result: Option<Outcome>,
 }
 
-// SAFETY: a world is entered by one thread at a time, the one that holds the lock of `PyWorlds`. What lies on its stack is the simulator's and
-// belongs to this world alone: plain data, boxes of `Send` algorithms, and no reference to anything of the thread that made it. `INSIDE` is
-// set anew by whoever enters.
+// SAFETY: one thread at a time enters a world, the one that holds the lock of `PyWorlds`. Its stack only contains data of the
+// simulator that belongs to this world: plain data, boxes of `Send` algorithms, no references to the creating thread. `INSIDE` is
+// set by each entering thread.
 unsafe impl Send for World {}
 
-/// How a world stands.
+/// States of a world.
 const GOES_ON: u8 = 0;
 const TIME_IS_OVER: u8 = 1;
 const FLOW_IS_OVER: u8 = 2;
@@ -94,7 +94,7 @@ impl World {
         Self { run: None, way, last: [0.0; OBSERVATIONS.len()], result: None }
     }
 
-    /// Begins a run and goes to its first decision.
+    /// Starts a run and advances to its first decision.
     fn begin(&mut self, scenario: Scenario, seed: u64) -> Result<u8, String> {
         let stack = corosensei::stack::DefaultStack::new(STACK_BYTES)
             .map_err(|error| format!("no memory for a world: {error}"))?;
@@ -112,7 +112,7 @@ impl World {
         self.go(Action { window: 1.0, pacing_bps: 0.0 })
     }
 
-    /// Enters the world with an action, until the next decision or the end.
+    /// Enters the world with an action, and advances to the next decision or the end.
     fn go(&mut self, action: Action) -> Result<u8, String> {
         let Some(run) = &mut self.run else {
             return Err(
@@ -141,13 +141,13 @@ impl World {
     }
 }
 
-/// Many worlds, entered one after the other by one call.
+/// Several worlds, entered sequentially by one call.
 #[pyclass(frozen, name = "Worlds", module = "bentpipe")]
 pub struct PyWorlds {
     worlds: Mutex<Vec<World>>,
 }
 
-/// More worlds than this nobody steps at once, and each has a stack.
+/// Maximum number of worlds; each has a stack.
 const MOST_WORLDS: usize = 65_536;
 
 fn bytes<'py>(py: Python<'py>, all: impl Iterator<Item = Observation>) -> Bound<'py, PyBytes> {
@@ -167,7 +167,7 @@ impl PyWorlds {
         Ok(Self { worlds: Mutex::new((0..count).map(|_| World::new(every)).collect()) })
     }
 
-    /// Begins a run in the world with this index; its first observation as bytes of float64, and how it stands.
+    /// Starts a run in the world with this index. Returns its first observation as bytes of float64, and its state.
     fn reset<'py>(
         &self,
         py: Python<'py>,
@@ -177,13 +177,13 @@ impl PyWorlds {
     ) -> PyResult<(Bound<'py, PyBytes>, u8)> {
         let mut draft = scenario.draft.clone();
         draft.set_cc(AGENT).map_err(fault::request)?;
-        // A world that paces nothing would not heed the rate of an action, either.
+        // A world without pacing would ignore the rate of an action.
         let agent = draft.scenario().map_err(fault::request)?.compared_flow().map(|flow| flow.name.clone());
         if let Some(name) = agent {
             draft.set(&format!("flow.{name}.tcp.pacing=algorithm")).map_err(fault::request)?;
         }
         let mut scenario = draft.scenario().map_err(fault::request)?;
-        // What the other end sends, such as requests, is not the agent's.
+        // Data sent by the other end, such as requests, is not controlled by the agent.
         for flow in scenario.flows.iter_mut().filter(|flow| !flow.fixed) {
             Arc::make_mut(&mut flow.receiver).cc = Algorithm::from_name("reno").expect("it is registered");
         }
@@ -198,8 +198,8 @@ impl PyWorlds {
         Ok((bytes(py, [world.last].into_iter()), state))
     }
 
-    /// Enters every world with its action (window in segments and pacing in bit/s, as float64). Worlds for which `idle` has a byte that is not zero
-    /// are left alone. Observations and states.
+    /// Enters every world with its action (window in segments and pacing in bit/s, as float64). Worlds whose byte in `idle` is
+    /// not zero are skipped. Returns observations and states.
     fn step<'py>(
         &self,
         py: Python<'py>,
@@ -237,7 +237,7 @@ impl PyWorlds {
         Ok((bytes(py, worlds.iter().map(|world| world.last)), PyBytes::new(py, &states)))
     }
 
-    /// The document of `bentpipe run --json` of a world that is over.
+    /// Returns the document of `bentpipe run --json` of a finished world.
     fn result(&self, index: usize) -> PyResult<Option<String>> {
         let worlds = self.worlds.lock().unwrap_or_else(PoisonError::into_inner);
         let outcome = worlds.get(index).and_then(|world| world.result.as_ref());
@@ -245,7 +245,7 @@ impl PyWorlds {
     }
 }
 
-/// One flow is under control; the others are `fixed`.
+/// Checks that exactly one flow is controlled; the others are `fixed`.
 fn refuse_others(scenario: &Scenario) -> PyResult<()> {
     let under: BTreeMap<&str, u32> = scenario
         .flows

@@ -1,6 +1,7 @@
-//! The native half of the Python package `bentpipe`; `python/bentpipe` holds the other, with the documentation for users.
+//! Native part of the Python package `bentpipe`. `python/bentpipe` contains the Python part and the user documentation.
 //!
-//! What takes time runs without the interpreter's lock, and results leave as Arrow streams (the PyCapsule interface), not as text.
+//! Long operations run without the interpreter's lock. Results are passed as Arrow streams (the PyCapsule interface), not as
+//! text.
 
 mod compare;
 mod fault;
@@ -15,19 +16,19 @@ mod watch;
 
 use pyo3::prelude::*;
 
-/// Numbers, lists and reports: what `bentpipe list WHAT --json` prints.
+/// Returns the output of `bentpipe list WHAT --json`: numbers, lists and reports.
 #[pyfunction]
 fn list_json(what: &str) -> PyResult<String> {
     bentpipe_cli::embed::list(what).map(|document| document.to_string()).map_err(fault::of_command)
 }
 
-/// What the command line does with these words; the exit code.
+/// Executes a command line; returns the exit code.
 #[pyfunction]
 fn command_line(py: Python<'_>, words: Vec<String>) -> u8 {
     py.detach(|| bentpipe_cli::command_line(words))
 }
 
-/// The native half of the package.
+/// Native module of the package.
 #[pymodule]
 fn _bentpipe(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

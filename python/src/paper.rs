@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::fault;
 use crate::watch::Watcher;
 
-/// What became of studies.
+/// Result of studies.
 #[pyclass(frozen, name = "NativePaper", module = "bentpipe")]
 pub struct PyPaper {
     outcomes: Vec<StudyOutcome>,
@@ -51,25 +51,25 @@ pub fn paper(
 
 #[pymethods]
 impl PyPaper {
-    /// The document of `bentpipe paper --json`.
+    /// Returns the document of `bentpipe paper --json`.
     #[getter]
     fn json(&self) -> PyResult<String> {
         embed::claims(&self.outcomes).map(|claims| claims.to_string()).map_err(fault::of_command)
     }
 
-    /// Title and citation of each study.
+    /// Returns name, title and citation of each study.
     #[getter]
     fn studies(&self) -> Vec<(String, String, String)> {
         self.outcomes.iter().map(|of| (of.name.clone(), of.title.clone(), of.citation.clone())).collect()
     }
 
-    /// Numbers of the figures of a study.
+    /// Returns the numbers of the figures of a study.
     fn figures(&self, study: &str) -> Vec<String> {
         let of = self.outcomes.iter().filter(|outcome| outcome.name == study);
         of.flat_map(|outcome| outcome.figures.iter().map(|figure| figure.number.clone())).collect()
     }
 
-    /// The pictures of a figure as SVG.
+    /// Returns the pictures of a figure as SVG.
     fn svg(&self, figure: &str) -> PyResult<Vec<String>> {
         let figures = || self.outcomes.iter().flat_map(|outcome| &outcome.figures);
         let Some(found) = figures().find(|one| one.number == figure) else {
@@ -79,7 +79,7 @@ impl PyPaper {
         found.charts.iter().map(|chart| draw::svg(chart).map_err(fault::work)).collect()
     }
 
-    /// Writes pages, pictures and verdicts into a folder, as `--report` does.
+    /// Writes pages, pictures and verdicts to a folder, as `--report` does.
     fn write_report(&self, folder: PathBuf) -> PyResult<()> {
         embed::write_studies(&folder, &self.outcomes).map_err(fault::of_command)
     }

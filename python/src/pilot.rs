@@ -1,4 +1,4 @@
-//! A sender whose window and pacing rate somebody else decides, once in each interval.
+//! Sender whose window and pacing rate are set externally, once per interval.
 
 use bentpipe_base::{Duration, Instant, Rate, WindowState};
 use bentpipe_cc::{
@@ -6,7 +6,7 @@ use bentpipe_cc::{
     Timeout, Wake, Wants, state,
 };
 
-/// What is observed over an interval, with units; the order of [`Observation`].
+/// Quantities observed over an interval, with units, in the order of [`Observation`].
 pub const OBSERVATIONS: [&str; 12] = [
     "t_s",
     "interval_s",
@@ -22,35 +22,36 @@ pub const OBSERVATIONS: [&str; 12] = [
     "pacing_bps",
 ];
 
-/// Values in the order of [`OBSERVATIONS`]; what is not known yet is zero.
+/// Values in the order of [`OBSERVATIONS`]; unknown values are zero.
 pub type Observation = [f64; OBSERVATIONS.len()];
 
-/// A window in segments and a pacing rate in bit/s, which is none if it is not above zero.
+/// Action: a window in segments and a pacing rate in bit/s; a rate that is not positive
+/// disables pacing.
 #[derive(Clone, Copy, Debug)]
 pub struct Action {
     pub window: f64,
     pub pacing_bps: f64,
 }
 
-/// Bounds of actions: what lies beyond is taken for the bound.
+/// Limits of actions; larger values are clamped.
 pub const MOST_WINDOW: f64 = 1e6;
 pub const MOST_PACING_BPS: f64 = 1e12;
 
-/// How long an interval is.
+/// Length of an interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Every {
-    /// A smoothed round-trip time.
+    /// One smoothed RTT.
     RoundTrip,
-    /// Always the same.
+    /// Constant length.
     Time(Duration),
 }
 
-/// Before the first sample of a round-trip time.
+/// Interval before the first round-trip sample.
 const FIRST_INTERVAL: Duration = Duration::from_millis(100);
-/// No interval is shorter.
+/// Minimum interval.
 pub const LEAST_INTERVAL: Duration = Duration::from_micros(100);
 
-/// Asks for an action after each interval.
+/// Sender that asks for an action after each interval.
 pub struct Pilot {
     decide: Box<dyn FnMut(&Observation) -> Action + Send>,
     every: Every,
@@ -58,19 +59,20 @@ pub struct Pilot {
     pacing: Option<Rate>,
     began: Instant,
     next: Instant,
-    /// This end has sent no data; that of a receiver never will, and is never asked.
+    /// True if this end has sent no data; a receiver never does, and never asks for
+    /// actions.
     silent: bool,
     delivered_bytes: u64,
     lost: u64,
     timeouts: u64,
     rtt_sum_s: f64,
     rtt_count: u32,
-    /// Mean of the last interval that had a sample.
+    /// Mean of the last interval with a sample, in seconds.
     rtt_s: f64,
 }
 
 impl Pilot {
-    /// Starts with the initial window.
+    /// Makes a sender that starts with the initial window.
     pub fn new(start: &Start, every: Every, decide: Box<dyn FnMut(&Observation) -> Action + Send>) -> Self {
         Self {
             decide,

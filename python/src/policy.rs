@@ -14,29 +14,29 @@ use pyo3::prelude::*;
 use crate::fault;
 use crate::pilot::{Action, Every, LEAST_INTERVAL, Observation, Pilot};
 
-/// What makes a policy for each connection, and how often it is asked.
+/// Factory of policies for connections, and their decision interval.
 struct Maker {
     factory: Py<PyAny>,
     every: Every,
     cost: Arc<Cost>,
 }
 
-/// What the decisions of a policy took.
+/// Cost of a policy's decisions.
 #[derive(Default)]
 struct Cost {
     decisions: AtomicU64,
     nanos: AtomicU64,
 }
 
-/// By name. A notebook may define one again and again.
+/// Factories, keyed by name. A notebook may redefine a name repeatedly.
 static MAKERS: LazyLock<Mutex<HashMap<String, Maker>>> = LazyLock::new(Mutex::default);
 
-/// Ends the run with what Python says; `run_all` and `run` turn it into their error.
+/// Ends the run with Python's error, which `run_all` and `run` convert to theirs.
 fn give_up(name: &str, error: PyErr) -> ! {
     resume_unwind(Box::new(format!("the policy {name}: {error}")))
 }
 
-/// The interval that somebody asked for.
+/// Returns the requested interval.
 pub fn every(interval_s: Option<f64>) -> PyResult<Every> {
     let least_s = LEAST_INTERVAL.as_secs_f64();
     match interval_s {
@@ -50,25 +50,26 @@ pub fn every(interval_s: Option<f64>) -> PyResult<Every> {
     }
 }
 
-/// Makes an algorithm of `factory(mss, initial_window, seed)`, which returns a function from an observation to a pair of a window in segments and a
-/// pacing rate in bit/s or 0. A name of a former policy may be used again.
+/// Makes an algorithm from `factory(mss, initial_window, seed)`, which returns a function. It maps an observation to a window in
+/// segments and a pacing rate in bit/s (0 for none). The name of an earlier policy may be reused.
 #[pyfunction]
 pub fn register(name: String, factory: Py<PyAny>, interval_s: Option<f64>) -> PyResult<()> {
     let every = every(interval_s)?;
     let mut makers = MAKERS.lock().unwrap_or_else(PoisonError::into_inner);
     if !makers.contains_key(&name) {
-        // Algorithms are known by their names until the process ends.
+        // Algorithm names exist until the process ends.
         let leaked: &'static str = Box::leak(name.clone().into_boxed_str());
         bring_algorithms(&[Custom::new(leaked, move |start: &Start| build(leaked, start))])
             .map_err(fault::request)?;
     }
     let former = makers.insert(name, Maker { factory, every, cost: Arc::default() });
     drop(makers);
-    drop(former); // its end may run Python, which may register another
+    drop(former); // dropping it may run Python code, which may register another
     Ok(())
 }
 
-/// How many decisions a policy has taken since it was registered, and how many seconds they took, those of waiting for the interpreter included.
+/// Returns the number of decisions since a policy's registration, and their total time in seconds. It includes waiting for the
+/// interpreter.
 #[pyfunction]
 pub fn cost(name: &str) -> Option<(u64, f64)> {
     let makers = MAKERS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -81,7 +82,7 @@ fn build(name: &'static str, start: &Start) -> Box<dyn CongestionControl> {
     let (every, cost) = (makers[name].every, Arc::clone(&makers[name].cost));
     drop(makers);
     let about = (start.mss, start.initial_window, start.seed);
-    // Made when it is asked first: a world that is only looked at needs none.
+    // Made at the first decision: a world that is only inspected needs none.
     let mut policy: Option<Py<PyAny>> = None;
     let decide = move |observation: &Observation| {
         let began = Instant::now();

@@ -20,7 +20,7 @@ use crate::scenario::PyScenario;
 use crate::table::PyTable;
 use crate::watch::Watcher;
 
-/// What came out of a run.
+/// Result of a run.
 #[pyclass(frozen, name = "Run", module = "bentpipe")]
 pub struct PyRun {
     scenario: Scenario,
@@ -29,7 +29,7 @@ pub struct PyRun {
     lacking: Vec<String>,
 }
 
-/// The files that a run is to write.
+/// Files that a run writes.
 #[derive(Default)]
 struct Files {
     pcap: Option<(Growing, Place)>,
@@ -52,7 +52,8 @@ fn files(options: &Bound<'_, PyDict>) -> PyResult<Files> {
     })
 }
 
-/// Runs a scenario once. `options` are paths of files to write, by name; `bentpipe.run` documents them.
+/// Runs a scenario once. `options` are paths of output files, keyed by name; `bentpipe.run` documents
+/// them.
 #[pyfunction]
 #[pyo3(signature = (scenario, seed, trace, options, memory, progress))]
 #[expect(clippy::too_many_arguments, reason = "the parameters of bentpipe.run")]
@@ -163,7 +164,7 @@ impl PyRun {
 
 #[pymethods]
 impl PyRun {
-    /// The document of `bentpipe run --json`.
+    /// Returns the document of `bentpipe run --json`.
     #[getter]
     fn json(&self) -> PyResult<String> {
         serde_json::to_string(&self.run.outcome).map_err(fault::work)
@@ -219,7 +220,7 @@ impl PyRun {
         self.run.outcome.totals.goodput_bps
     }
 
-    /// What algorithms lack in this scenario, in sentences.
+    /// Returns the requirements that algorithms miss in this scenario, as sentences.
     #[getter]
     fn lacking<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, &self.lacking)

@@ -7,26 +7,26 @@ use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 
 use crate::fault;
 
-/// A scenario as it was written, and the changes made since; nothing is checked before it is used.
+/// Scenario as written, with later changes; it is checked only when used.
 #[pyclass(name = "Scenario", module = "bentpipe")]
 #[derive(Clone)]
 pub struct PyScenario {
     pub draft: Draft,
-    /// The keys that were set.
+    /// Keys that were set.
     pub set: Vec<String>,
     name: String,
-    /// Where it came from, so that it can be made again: the text, or none for one loaded by its name.
+    /// Source for pickling: the text; `None` if it was loaded by name.
     text: Option<String>,
     changes: Vec<Change>,
 }
 
-/// What was done to a scenario: `set`, `cc` or `proxies`; a key, or none; a value.
+/// Change of a scenario: `set`, `cc` or `proxies`; a key or `None`; a value.
 type Change = (String, Option<String>, String);
 
-/// Name, text and changes.
+/// Name, text and changes of a scenario.
 type Origin = (String, Option<String>, Vec<Change>);
 
-/// A value as somebody would type it after `KEY=`.
+/// Converts a value to the text that a user would type after `KEY=`.
 pub fn typed(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
     let wrong = |found: String| {
         let accepted = "a finite number, True or False, or text as in a scenario file such as \"50 Mbit/s\"";
@@ -58,7 +58,7 @@ pub fn typed(key: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
 }
 
 impl PyScenario {
-    /// The typed scenario.
+    /// Returns the typed scenario.
     pub fn checked(&self) -> PyResult<Scenario> {
         self.draft.scenario().map_err(fault::request)
     }
@@ -94,7 +94,8 @@ impl PyScenario {
         Ok(())
     }
 
-    /// Lets the proxies do what a configuration of `bentpipe pep` says, or one of its classes: `--proxy` and `--proxy-class`.
+    /// Configures the proxies from a configuration of `bentpipe pep`, or from one of its classes: `--proxy` and
+    /// `--proxy-class`.
     #[pyo3(signature = (path, name=None))]
     fn set_proxies(&mut self, path: &str, name: Option<&str>) -> PyResult<()> {
         self.draft.set_proxies(path, name).map_err(fault::request)?;
@@ -102,7 +103,7 @@ impl PyScenario {
         Ok(())
     }
 
-    /// Raises for every mistake at once, also for a world that this machine has no memory for.
+    /// Raises an exception with all mistakes, also if this machine lacks the memory for the world.
     fn validate(&self) -> PyResult<()> {
         let scenario = self.checked()?;
         check_memory(&scenario, 1, None).map_err(fault::request)?;
@@ -123,7 +124,7 @@ impl PyScenario {
         Ok(self.checked()?.seed)
     }
 
-    /// The flow group under comparison, and how many flows it has.
+    /// Returns the flow group under comparison, and its number of flows.
     #[getter]
     fn compared(&self) -> PyResult<Option<(String, u32)>> {
         Ok(self.checked()?.compared_flow().map(|flow| (flow.name.clone(), flow.count)))

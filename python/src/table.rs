@@ -1,4 +1,4 @@
-//! Tables for Python, by the Arrow PyCapsule interface.
+//! Tables for Python, through the Arrow PyCapsule interface.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use pyo3::types::{PyCapsule, PyDict};
 
 use crate::fault;
 
-/// Columns that pyarrow, pandas, polars and DuckDB take as they are.
+/// Columns that pyarrow, pandas, polars and DuckDB read without conversion.
 #[pyclass(frozen, name = "Table", module = "bentpipe")]
 pub struct PyTable {
     schema: SchemaRef,
@@ -19,12 +19,12 @@ pub struct PyTable {
 }
 
 impl PyTable {
-    /// A table of batches with one schema.
+    /// Makes a table of batches with one schema.
     pub fn new(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
         Self { schema, batches }
     }
 
-    /// A table of one batch.
+    /// Makes a table of one batch.
     pub fn of(batch: RecordBatch) -> Self {
         Self { schema: batch.schema(), batches: vec![batch] }
     }
@@ -32,7 +32,7 @@ impl PyTable {
 
 #[pymethods]
 impl PyTable {
-    /// Lines.
+    /// Returns the number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
@@ -42,13 +42,13 @@ impl PyTable {
         self.num_rows()
     }
 
-    /// Names of the columns, in order.
+    /// Returns the names of the columns, in order.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// The units of the columns that have one, by name.
+    /// Returns the units of the columns that have one, by name.
     #[getter]
     fn units<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let units = PyDict::new(py);
@@ -60,7 +60,8 @@ impl PyTable {
         Ok(units)
     }
 
-    /// What the table holds, the version that made it, and the scenario as TOML where it has one.
+    /// Returns the content kind of the table, the version that made it, and the scenario as TOML
+    /// if it has one.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
@@ -81,7 +82,7 @@ impl PyTable {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface lets a producer ignore the wish for other types.
+        // The interface allows a producer to ignore the requested types.
         drop(requested_schema);
         let batches = self.batches.clone().into_iter().map(Ok);
         let reader: Box<dyn RecordBatchReader + Send> =

@@ -8,24 +8,24 @@ use std::time::{Duration, Instant};
 use bentpipe_lab::Progress;
 use pyo3::prelude::*;
 
-/// Least time between two looks at the interpreter.
+/// Minimum time between two checks of the interpreter.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Tells a Python function how far the work is, and hears Ctrl-C.
+/// Reports the progress to a Python function, and handles Ctrl-C.
 pub struct Watcher {
     callback: Option<Py<PyAny>>,
-    /// Raised when the work is to stop.
+    /// Set when the work must stop.
     pub stop: Arc<AtomicBool>,
     state: Mutex<(Instant, Option<PyErr>)>,
 }
 
 impl Watcher {
-    /// Calls `callback(done, total)` now and then, if there is one.
+    /// Makes a watcher that calls `callback(done, total)` periodically, if there is one.
     pub fn new(callback: Option<Py<PyAny>>) -> Self {
         Self { callback, stop: Arc::default(), state: Mutex::new((Instant::now(), None)) }
     }
 
-    /// So much is done.
+    /// Reports that `done` of `total` is complete.
     pub fn look(&self, done: f64, total: f64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.1.is_some() || (state.0.elapsed() < PAUSE && done < total) {
@@ -42,13 +42,14 @@ impl Watcher {
         }
     }
 
-    /// The same for [`bentpipe_lab::run_all`].
+    /// As `look`, for [`bentpipe_lab::run_all`].
     pub fn observe(&self, progress: Progress) -> ControlFlow<()> {
         self.look(progress.done as f64, progress.total as f64);
         if self.stop.load(Ordering::SeqCst) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// What stopped the work: `KeyboardInterrupt`, or the exception of the callback.
+    /// Returns the reason for stopping: `KeyboardInterrupt`, or the exception of the
+    /// callback.
     pub fn error(&self) -> Option<PyErr> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).1.take()
     }

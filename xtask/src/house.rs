@@ -111,12 +111,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &["bentpipe-cc", "bentpipe-net"],
     },
     Room { folder: "crates/system", name: "bentpipe-system", pure: false, leans_on: &[], tests_lean_on: &[] },
+    Room { folder: "crates/laws", name: "bentpipe-laws", pure: false, leans_on: &[], tests_lean_on: &[] },
     Room {
         folder: "crates/kernel",
         name: "bentpipe-kernel",
         pure: false,
         leans_on: &[],
-        tests_lean_on: &["bentpipe-base", "bentpipe-cc"],
+        tests_lean_on: &["bentpipe-base", "bentpipe-cc", "bentpipe-laws"],
     },
     Room {
         folder: "crates/transports",

@@ -1,22 +1,23 @@
-//! Which of some things belong together.
+//! Connected components of numbered items.
 
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Things by numbers, in sets that grow together (disjoint sets with path halving; Tarjan and van Leeuwen 1984). The smallest number of a set stands for it.
+/// Numbered items in disjoint sets that can be united (path halving; Tarjan and van Leeuwen 1984). The smallest number of a set
+/// represents it.
 #[derive(Debug)]
 pub struct Components {
-    /// For each thing one with a smaller number in the same set, itself if there is none.
+    /// For each item a smaller number in the same set, or itself if it is the smallest.
     parents: Vec<u32>,
 }
 
 impl Components {
-    /// So many things, each in a set of its own.
+    /// Makes `things` items, each in a separate set.
     pub fn new(things: u32) -> Self {
         Self { parents: (0..things).collect() }
     }
 
-    /// The smallest number in the set of a thing.
+    /// Returns the smallest number in the set of an item.
     pub fn first_of(&mut self, mut thing: u32) -> u32 {
         while self.parents[thing as usize] != thing {
             let parent = self.parents[thing as usize];
@@ -26,13 +27,14 @@ impl Components {
         thing
     }
 
-    /// Two things are in the same set.
+    /// Unites the sets of two items.
     pub fn unite(&mut self, one: u32, other: u32) {
         let (one, other) = (self.first_of(one), self.first_of(other));
         self.parents[one.max(other) as usize] = one.min(other);
     }
 
-    /// Divides the sets among shares, at most so many, of about the same weight: the share of each thing, and how many there are.
+    /// Divides the sets among at most `most` shards of about equal weight. Returns the shard of each item, and the number of
+    /// shards.
     pub fn divide(&mut self, weights: &[u64], most: u32) -> (Vec<u32>, u32) {
         let firsts = self.firsts();
         let mut together = vec![0; weights.len()];
@@ -51,7 +53,7 @@ impl Components {
         (shares, count as u32)
     }
 
-    /// The smallest number in the set of each thing.
+    /// Returns the smallest number in the set of each item.
     pub fn firsts(&mut self) -> Vec<u32> {
         (0..self.parents.len() as u32).map(|thing| self.first_of(thing)).collect()
     }

@@ -1,6 +1,6 @@
-//! Time, sizes, rates, chance and the segment: the words every other room of Bentpipe speaks.
+//! Basic types of all crates: time, sizes, rates, random numbers and the segment.
 //!
-//! Nothing here reads a clock, rolls unseeded dice or touches the machine.
+//! Nothing here reads a clock, uses unseeded random numbers or touches the machine.
 
 #![cfg_attr(not(test), no_std)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]

@@ -10,36 +10,36 @@ use crate::Duration;
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing flows.
+    /// Zero rate.
     pub const ZERO: Self = Self(0);
 
-    /// A rate of `bps` bits per second.
+    /// Makes a rate of `bps` bits per second.
     pub const fn from_bps(bps: u64) -> Self {
         Self(bps)
     }
 
-    /// A rate of `mbps` million bits per second.
+    /// Makes a rate of `mbps` million bits per second.
     pub const fn from_mbps(mbps: u64) -> Self {
         Self(mbps * 1_000_000)
     }
 
-    /// The rate that carries `bytes_per_s` bytes a second, rounded to the nearest bit; negative and NaN give zero.
+    /// Makes a rate of `bytes_per_s` bytes per second, rounded to the nearest bit; negative values and NaN give zero.
     pub fn from_bytes_per_s(bytes_per_s: f64) -> Self {
         Self(libm::round(bytes_per_s * 8.0) as u64)
     }
 
-    /// Bits per second.
+    /// Returns bits per second.
     pub const fn bps(self) -> u64 {
         self.0
     }
 
-    /// Bytes per second.
+    /// Returns bytes per second.
     pub fn bytes_per_s(self) -> f64 {
         self.0 as f64 / 8.0
     }
 
-    /// Time to put `bytes` on the line, rounded **up** to the nanosecond so that no link ever delivers above its rate.
-    /// A rate of zero takes for ever.
+    /// Returns the transmission time of `bytes`, rounded **up** to the nanosecond, so that no link exceeds its rate.
+    /// At a rate of zero it is infinite.
     pub fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
@@ -53,14 +53,14 @@ impl Rate {
         }
     }
 
-    /// Whole bytes that fit into `span` at this rate, rounded down.
+    /// Returns the whole bytes that fit into `span` at this rate, rounded down.
     pub fn bytes_in(self, span: Duration) -> u64 {
         let bytes = u128::from(self.0) * u128::from(span.as_nanos()) / 8_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 }
 
-/// The largest unit of which the rate is at least one, with as many decimals as it takes to be exact.
+/// Uses the largest unit in which the value is at least one, with all decimals needed to be exact.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name, digits) = match self.0 {

@@ -1,17 +1,17 @@
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// One named stream of random numbers.
+/// Named stream of random numbers.
 ///
-/// Every part of a world that rolls dice owns the stream of its own name, so that adding a part changes no draw of
-/// the others. The same seed and name give the same numbers on every machine.
+/// Every part of a world with random numbers owns the stream of its own name. Adding a part thus changes no
+/// numbers of the others. The same seed and name give the same numbers on every machine.
 #[derive(Clone, Debug)]
 pub struct Rng(Xoshiro256PlusPlus);
 
 impl Rng {
-    /// The stream `name` of a run with seed `seed`.
+    /// Makes the stream `name` of a run with seed `seed`.
     pub fn stream(seed: u64, name: &str) -> Self {
-        // FNV-1a spreads the name, SplitMix64 (inside `seed_from_u64`) spreads the sum.
+        // FNV-1a hashes the name, and SplitMix64 (inside `seed_from_u64`) mixes the sum.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
         for byte in name.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -19,27 +19,27 @@ impl Rng {
         Self(Xoshiro256PlusPlus::seed_from_u64(hash ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
     }
 
-    /// 64 uniform bits.
+    /// Returns 64 uniform bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Uniform in `[0, 1)` with 53 bits.
+    /// Returns a uniform number in `[0, 1)` with 53 bits.
     pub fn uniform(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
     }
 
-    /// True with probability `p`; `p <= 0` never, `p >= 1` always. Always consumes exactly one draw.
+    /// Returns true with probability `p`; `p <= 0` never, `p >= 1` always. It always consumes exactly one draw.
     pub fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p
     }
 
-    /// Uniform integer in `[0, n)`; zero if `n` is zero.
+    /// Returns a uniform integer in `[0, n)`; zero if `n` is zero.
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Exponentially distributed with the given mean.
+    /// Returns an exponentially distributed number with the given mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }

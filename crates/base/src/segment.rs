@@ -15,7 +15,7 @@ bitflags::bitflags! {
         const PSH = 0x008;
         /// The acknowledgement field is valid.
         const ACK = 0x010;
-        /// Urgent (carried, never acted upon).
+        /// Urgent (carried, but without effect).
         const URG = 0x020;
         /// ECN echo (RFC 3168).
         const ECE = 0x040;
@@ -27,7 +27,7 @@ bitflags::bitflags! {
 /// The ECN field of the IP header (RFC 3168 section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EcnField {
-    /// Not ECN-capable: a queue that wants to mark drops instead.
+    /// Not ECN-capable: a queue drops it instead of marking.
     #[default]
     NotCapable,
     /// ECN-capable transport.
@@ -36,20 +36,20 @@ pub enum EcnField {
     Congested,
 }
 
-/// What a receiver reports above its cumulative ACK: up to four SACK blocks, most recent first, or the holes of a SNACK. A first
-/// block at or below the cumulative ACK, or inside the second, is a D-SACK (RFC 2883).
-// Tag and count stand in front: they are looked at more often than the rest.
+/// Receiver's report above its cumulative ACK: up to four SACK blocks, most recent first, or the holes of a SNACK. A first block
+/// at or below the cumulative ACK, or inside the second, is a D-SACK (RFC 2883).
+// Tag and count come first in memory, because they are read more often than the rest.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 pub enum SackBlocks {
-    /// The first `len` are valid.
+    /// Received ranges; the first `len` are valid.
     Held {
         /// Number of blocks.
         len: u8,
-        /// What is held.
+        /// Received ranges.
         blocks: [SackRange; 4],
     },
-    /// What is missing.
+    /// Missing ranges.
     Missing(Snack),
 }
 
@@ -57,7 +57,7 @@ impl SackBlocks {
     /// No blocks.
     pub const EMPTY: Self = Self::Held { len: 0, blocks: [SackRange { start: 0, end: 0 }; 4] };
 
-    /// Appends a block; a fifth is dropped silently because it would not fit the TCP header, and so is one beside a SNACK.
+    /// Appends a block. A fifth is silently dropped because it would not fit the TCP header, and so is any block in a SNACK.
     pub fn push(&mut self, block: SackRange) {
         if let Self::Held { len, blocks } = self
             && let Some(slot) = blocks.get_mut(usize::from(*len))
@@ -67,7 +67,7 @@ impl SackBlocks {
         }
     }
 
-    /// Forgets all blocks, without touching their memory.
+    /// Removes all blocks without touching their memory.
     pub fn clear(&mut self) {
         match self {
             Self::Held { len, .. } => *len = 0,
@@ -75,7 +75,7 @@ impl SackBlocks {
         }
     }
 
-    /// The blocks, most recent first.
+    /// Returns the blocks, most recent first.
     pub fn as_slice(&self) -> &[SackRange] {
         match self {
             Self::Held { len, blocks } => &blocks[..usize::from(*len)],
@@ -83,7 +83,7 @@ impl SackBlocks {
         }
     }
 
-    /// The holes, if they are what is reported.
+    /// Returns the holes, if this is a SNACK.
     pub const fn snack(&self) -> Option<&Snack> {
         match self {
             Self::Held { .. } => None,
@@ -96,7 +96,7 @@ impl SackBlocks {
         matches!(self, Self::Held { len: 0, .. })
     }
 
-    /// Number of blocks.
+    /// Returns the number of blocks.
     pub const fn len(&self) -> usize {
         match self {
             Self::Held { len, .. } => *len as usize,
@@ -137,21 +137,22 @@ pub struct SynOptions {
     pub window_scale: Option<u8>,
     /// SACK permitted (RFC 2018).
     pub sack_permitted: bool,
-    /// The sender of this SYN reports holes by SNACK and understands such reports (CCSDS 714.0).
+    /// The sender of this SYN sends and understands SNACK reports (CCSDS 714.0).
     pub snack_permitted: bool,
-    /// The application of the sender of this SYN can do without what is missing for long (CCSDS 714.0: best-effort transport service).
+    /// The application of the sender of this SYN can skip data that is missing for long (CCSDS 714.0: best-effort transport
+    /// service).
     pub best_effort: bool,
     /// The sender of this SYN replies to probes as Bentpipe's receivers do.
     pub probes_permitted: bool,
-    /// The sender of this SYN has the receiver half (the reflector) of this algorithm's feedback, by registry number; 0 is none.
+    /// Registry number of the algorithm whose receiver half the sender of this SYN has; 0 for none.
     pub feedback: u8,
 }
 
-/// Generation of a probe, echoed in the reply so that a sender can tell episodes apart.
+/// Generation of a probe, echoed in the reply so that a sender can distinguish episodes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ProbeTag(pub u16);
 
-/// Whether a segment is a low-priority probe, the reply to one, or neither.
+/// Probe status of a segment: a low-priority probe, the reply to one, or neither.
 ///
 /// Receivers answer every probe at once with one pure ACK that is a `Reply`; a reply never counts as a duplicate ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -165,26 +166,27 @@ pub enum Probe {
     Reply(ProbeTag),
 }
 
-/// What a link, or the ground station beside it, says to an end of a connection.
+/// Notice of a link, or of its ground station, to an end of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
-    /// Segments of this connection are lost to transmission errors (CCSDS 714.0: corruption experienced).
+    /// Segments of this connection are lost by transmission errors (CCSDS 714.0: corruption experienced).
     Corruption,
-    /// The segment that begins here was lost to a transmission error, and its header could be read.
+    /// The segment with this sequence number was lost by a transmission error; its header was readable.
     Spoilt(u64),
-    /// The link is out.
+    /// The link is in outage.
     Outage,
-    /// The link is there again.
+    /// The outage has ended.
     Restored,
 }
 
-/// Fields that some algorithms exchange with the peer or with routers on the path.
+/// Fields that algorithms exchange with the peer or with routers on the path.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Extension {
-    /// Nothing.
+    /// No fields.
     #[default]
     None,
-    /// XCP congestion header on data: sender's RTT and inter-packet time in seconds, requested change in bytes/s (routers lower it).
+    /// XCP congestion header on data: sender's RTT and packet interval in seconds, requested change in bytes/s (routers lower
+    /// it).
     Xcp {
         /// Smoothed round-trip time of the sender in seconds, 0 while unknown.
         rtt_s: f32,
@@ -192,7 +194,7 @@ pub enum Extension {
         spacing_s: f32,
         /// Throughput change in bytes per second: requested by the sender, reduced by routers, returned by the receiver.
         delta_bytes_per_s: f32,
-        /// The sender could not use more: its application or its receiver limits it (P-XCP).
+        /// True if the sender cannot use more, because its application or its receiver limits it (P-XCP).
         limited: bool,
     },
     /// Position of a data segment in its wave (TCP Real).
@@ -203,32 +205,32 @@ pub enum Extension {
         size: u16,
         /// Index of this segment within the wave.
         index: u16,
-        /// The sender was limited by its window during the wave.
+        /// True if the window limited the sender during the wave.
         limited: bool,
     },
     /// Data-receiving rate that the receiver measured for a wave (TCP Real), or for the last round trip.
     ReceiveRate {
-        /// Wave number the rate belongs to.
+        /// Wave number of the rate.
         id: u16,
         /// Measured rate.
         rate: Rate,
-        /// Enough arrivals to trust it.
+        /// True if enough segments arrived for a valid rate.
         valid: bool,
     },
-    /// A bare value from routers or the receiver whose meaning the algorithm defines (BA-TCP, DVegas).
+    /// Value from routers or the receiver, whose meaning the algorithm defines (BA-TCP, DVegas).
     Value(u64),
-    /// What a link says (SCPS-TP, TCP PBS): in a segment of the connection, or in one without any flag, which holds nothing
-    /// else and acknowledges nothing.
+    /// Notice of a link (SCPS-TP, TCP PBS), in a segment of the connection or in a segment without any flag. The latter has no
+    /// other content and acknowledges nothing.
     Notice(Notice),
 }
 
-/// A TCP segment without its payload: what `wire` reads and writes and what the simulator carries.
+/// TCP segment without its payload: `wire` reads and writes it, and the simulator carries it.
 ///
-/// Sequence numbers are 64 bits and do not wrap: the SYN is 0, the first byte of data is 1, the FIN follows the last
-/// byte. 32-bit wrap-around exists only in `wire`.
-// What every segment carries lies together in front, and what few carry behind: simulations touch millions of segments.
-// The flags are not in front of the two bytes beside them: a compiler would read all of these at once, and a processor that has just
-// written them one by one waits before it reads them as a whole.
+/// Sequence numbers are 64 bits and do not wrap: the SYN is 0, the first data byte is 1, the FIN follows the last byte. 32-bit
+/// wrap-around exists only in `wire`.
+// Fields of every segment come first in memory, rare ones last: simulations touch millions of segments. The flags do not precede
+// the two adjacent bytes: a compiler would read all of these at once. A processor that has just written them one by one would
+// stall before that read.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[repr(C)]
 pub struct Segment {
@@ -248,7 +250,7 @@ pub struct Segment {
     pub flags: Flags,
     /// Probe, reply to a probe, or neither.
     pub probe: Probe,
-    /// Timestamps option: value and echo in milliseconds of the sender's clocks (RFC 7323).
+    /// Timestamps option: value and echo (RFC 7323), in milliseconds of the senders' clocks.
     pub timestamps: Option<(u32, u32)>,
     /// Options of a SYN; `None` on all other segments.
     pub syn_options: Option<SynOptions>,
@@ -259,14 +261,14 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Sequence numbers this segment occupies: payload plus one for SYN and one for FIN.
+    /// Returns the sequence numbers occupied by this segment: payload, plus one for SYN and one for FIN.
     pub fn seq_len(&self) -> u64 {
         u64::from(self.len)
             + u64::from(self.flags.contains(Flags::SYN))
             + u64::from(self.flags.contains(Flags::FIN))
     }
 
-    /// First sequence number after this segment.
+    /// Returns the first sequence number after this segment.
     pub fn seq_end(&self) -> u64 {
         self.seq + self.seq_len()
     }

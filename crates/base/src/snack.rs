@@ -1,19 +1,19 @@
-//! Selective acknowledgements: ranges that are held, and in few bytes what is missing.
+//! Selective acknowledgements: ranges received (SACK), and missing data in compact form (SNACK).
 
-/// Half-open range `[start, end)` of the sequence space that a receiver holds (RFC 2018).
+/// Half-open range `[start, end)` of received sequence numbers (RFC 2018).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SackRange {
-    /// First sequence number held.
+    /// First sequence number received.
     pub start: u64,
-    /// First sequence number not held.
+    /// First sequence number not received.
     pub end: u64,
 }
 
-/// Holes above a cumulative ACK (CCSDS 714.0-B-2, option 21), in blocks of the maximum segment size counted from the ACK number: the first
-/// hole, and after it one bit for each block, most significant first, 1 for a block that is there. Nothing is said of what lies above
-/// the last 1.
+/// Holes above a cumulative ACK (CCSDS 714.0-B-2, option 21), in blocks of the maximum segment size counted from the ACK number.
+/// It holds the first hole, then one bit per block, most significant first: 1 means received. Blocks above the last 1 are not
+/// reported.
 ///
-/// A block counts as missing if any byte of it is.
+/// A block counts as missing if any of its bytes is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Snack {
     /// Blocks between the ACK number and the first hole.
@@ -25,10 +25,10 @@ pub struct Snack {
 }
 
 impl Snack {
-    /// Most bytes of the vector: what a header with timestamps has room for.
+    /// Maximum bytes of the vector: the room in a header with timestamps.
     pub const LONGEST: usize = 22;
 
-    /// A report with this vector, of which what is beyond [`LONGEST`](Self::LONGEST) is left out.
+    /// Makes a report with this vector, truncated to [`LONGEST`](Self::LONGEST) bytes.
     pub fn new(offset: u16, size: u16, vector: &[u8]) -> Self {
         let mut snack = Self { offset, size, ..Self::default() };
         let len = vector.len().min(Self::LONGEST);
@@ -37,8 +37,8 @@ impl Snack {
         snack
     }
 
-    /// What is missing between `ack` and the end of the last of the ranges that are `held`: above `ack`, in order, not touching. Nothing
-    /// if no whole block of `unit` bytes is held.
+    /// Describes the missing data between `ack` and the end of the last of the `held` ranges: above `ack`, in order, disjoint.
+    /// `None` if no whole block of `unit` bytes was received.
     pub fn describe(ack: u64, unit: u32, held: impl IntoIterator<Item = SackRange>) -> Option<Self> {
         let unit = u64::from(unit.max(1));
         let mut snack = Self::default();
@@ -51,7 +51,7 @@ impl Snack {
                 continue;
             }
             if snack.size == 0 {
-                // A range that begins at the ACK number would have moved it; blocks are rounded, ranges are not.
+                // A range that began at the ACK number would have advanced it; blocks are rounded, ranges are not.
                 snack.size = u16::try_from(first.max(1)).ok()?;
                 base = first.max(1);
             }
@@ -66,13 +66,13 @@ impl Snack {
         (snack.size > 0).then_some(snack)
     }
 
-    /// The bytes after the first hole.
+    /// Returns the bytes after the first hole.
     pub fn vector(&self) -> &[u8] {
         &self.bits[..usize::from(self.len)]
     }
 
-    /// Missing and held ranges in order, from the first hole to the last block that is there, for the `ack` and the block of `unit` bytes that
-    /// the report counts from; true for those that are held.
+    /// Returns missing and received ranges in order, from the first hole to the last received block; true marks received ones.
+    /// `ack` and the block size `unit` are the report's reference.
     pub fn runs(&self, ack: u64, unit: u32) -> impl Iterator<Item = (SackRange, bool)> + '_ {
         let at = move |block: u64| ack + block * u64::from(unit);
         let hole = u64::from(self.offset);
@@ -103,13 +103,14 @@ mod tests {
         snack.runs(ack, 1000).filter(|(_, held)| !held).map(|(range, _)| range).collect()
     }
 
-    /// Blocks of 1000 bytes, 10000 acknowledged, blocks 12, 13 and 16 missing, all others there up to 19: 1 1 0 1 1 1 and padding.
+    /// Blocks of 1000 bytes, 10000 acknowledged; blocks 12, 13 and 16 are missing, all others up to 19 received: 1 1 0 1 1 1 and
+    /// padding.
     #[test]
     fn holes_of_the_standard() {
         let snack = Snack::new(2, 2, &[0b1101_1100]);
         assert_eq!(snack.vector(), [0xdc]);
         assert_eq!(missing(&snack, 10_000), [range(12_000, 14_000), range(16_000, 17_000)]);
-        // The same by a receiver that has acknowledged all before the first hole.
+        // The same from a receiver that has acknowledged everything before the first hole.
         let held = [range(14_000, 16_000), range(17_000, 20_000)];
         let described = Snack::describe(12_000, 1000, held).unwrap();
         assert_eq!(described, Snack::new(0, 2, &[0xdc]));
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn holes_are_rounded_outward() {
-        // 500 bytes of a block do not count, and nothing is said above the last whole one.
+        // 500 bytes of a block do not count, and nothing above the last whole block is reported.
         let snack = Snack::describe(10_000, 1000, [range(11_500, 13_000), range(15_000, 15_700)]).unwrap();
         assert_eq!(snack, Snack::new(0, 2, &[0b1000_0000]));
         assert_eq!(missing(&snack, 10_000), [range(10_000, 12_000)]);

@@ -1,6 +1,6 @@
 //! Simulated or real time in integer nanoseconds.
 //!
-//! Integers make two runs agree to the last bit; `u64` nanoseconds last 584 years.
+//! Integers make runs bit-identical; `u64` nanoseconds last 584 years.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Div, Mul, Sub};
@@ -18,92 +18,93 @@ pub struct Duration(u64);
 impl Instant {
     /// The driver's epoch.
     pub const ZERO: Self = Self(0);
-    /// Later than anything that happens: the value of a timer that is off.
+    /// Later than any event: the value of a disabled timer.
     pub const FAR_FUTURE: Self = Self(u64::MAX);
 
-    /// The instant `nanos` nanoseconds after the epoch.
+    /// Makes the instant `nanos` nanoseconds after the epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the epoch.
+    /// Returns nanoseconds since the epoch.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the epoch.
+    /// Returns seconds since the epoch.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Time elapsed since `earlier`, zero if `earlier` lies in the future.
+    /// Returns the time elapsed since `earlier`; zero if `earlier` is in the future.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Duration {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// The longest span: "for ever".
+    /// Longest span: infinite.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of whole nanoseconds.
+    /// Makes a span of whole nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// A span of whole microseconds.
+    /// Makes a span of whole microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros * 1_000)
     }
 
-    /// A span of whole milliseconds.
+    /// Makes a span of whole milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis * 1_000_000)
     }
 
-    /// A span of whole seconds.
+    /// Makes a span of whole seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs * 1_000_000_000)
     }
 
-    /// A span of `secs` seconds rounded to the nearest nanosecond; negative and NaN give zero, too large gives [`Duration::MAX`].
+    /// Makes a span of `secs` seconds, rounded to the nearest nanosecond. Negative values and NaN give zero, too large ones
+    /// [`Duration::MAX`].
     pub fn from_secs_f64(secs: f64) -> Self {
         Self(libm::round(secs * 1e9) as u64)
     }
 
-    /// Nanoseconds in this span.
+    /// Returns the nanoseconds in this span.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds in this span.
+    /// Returns the seconds in this span.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Milliseconds in this span.
+    /// Returns the milliseconds in this span.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// True for the empty span.
+    /// True for a zero span.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// This span times a real factor, rounded to the nanosecond; a factor below zero gives zero.
+    /// Returns this span times a real factor, rounded to the nanosecond; a negative factor gives zero.
     pub fn mul_f64(self, factor: f64) -> Self {
         Self(libm::round(self.0 as f64 * factor) as u64)
     }
 
-    /// `self - other`, zero where that would be negative.
+    /// Returns `self - other`, or zero if that is negative.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// The absolute difference of two spans.
+    /// Returns the absolute difference of two spans.
     pub const fn abs_diff(self, other: Self) -> Self {
         Self(self.0.abs_diff(other.0))
     }
@@ -111,7 +112,7 @@ impl Duration {
 
 impl Add<Duration> for Instant {
     type Output = Self;
-    /// Saturates at [`Instant::FAR_FUTURE`]: "for ever from now" is never.
+    /// Saturates at [`Instant::FAR_FUTURE`]: an infinite span leads to a time that never comes.
     fn add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(span.0))
     }

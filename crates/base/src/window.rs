@@ -1,14 +1,14 @@
 use serde::Serialize;
 
-/// What a congestion control shows of itself: the engine compares it before and after each call and traces the change.
+/// State of a congestion control for display. The engine compares it before and after each call, and traces changes.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct WindowState {
     /// Congestion window in segments, including any inflation of a classical fast recovery.
     pub cwnd: f64,
     /// Slow-start threshold in segments; infinite while unset.
     pub ssthresh: f64,
-    /// Pacing rate in bits per second; zero when the algorithm sets none.
+    /// Pacing rate in bits per second; zero if the algorithm sets none.
     pub pacing_bps: u64,
-    /// Name of the phase the algorithm is in, as its paper calls it.
+    /// Name of the algorithm's phase, as in its paper.
     pub phase: &'static str,
 }

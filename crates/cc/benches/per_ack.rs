@@ -1,4 +1,4 @@
-//! What an ACK costs each registered algorithm: every call that the engine makes for it, the receiver half's included.
+//! Cost of an ACK for each registered algorithm: all calls of the engine for one ACK, and those of the receiver half.
 
 use bentpipe_base::{Duration, Extension, Instant, ProbeTag, Segment};
 use bentpipe_cc::{
@@ -10,17 +10,17 @@ use criterion::{Criterion, criterion_group, criterion_main};
 const MSS: u32 = 1000;
 const RTT: Duration = Duration::from_millis(550);
 const OUTSTANDING: u32 = 64;
-/// A queue that grows to so much, a little with each of so many ACKs, and is empty again.
+/// Maximum queueing delay of an episode. The queue grows by equal steps, then empties.
 const QUEUE: Duration = Duration::from_millis(20);
 const TOOTH: u64 = 256;
-/// ACKs from one loss to the next: an algorithm shall not spend its life in one phase.
+/// ACKs from one loss to the next, so that an algorithm passes through all its phases.
 const EPISODE: u64 = 2000;
-/// ACKs that arrive in recovery, of those.
+/// ACKs of an episode that arrive in recovery.
 const RECOVERY: u64 = 64;
-/// The window may grow as long as it is smaller.
+/// Window in segments above which the benchmark lets no window grow.
 const LARGEST_WINDOW: f64 = 1000.0;
 
-/// What the engine asks once.
+/// Capabilities and wants of the algorithm, asked once.
 struct Has {
     wants: Wants,
     prober: bool,
@@ -28,7 +28,7 @@ struct Has {
     sleeper: bool,
 }
 
-/// A full pipe: each ACK lets one segment go.
+/// A full pipe: each ACK allows one segment.
 struct Pipe {
     has: Has,
     cc: Box<dyn CongestionControl>,
@@ -76,7 +76,7 @@ impl Pipe {
         Self { has, cc, receiver: entry.receiver.map(|half| (half.build)()), path, probe: None, acks: 0 }
     }
 
-    /// One ACK, all that follows from it, and the segment that it lets go. Returns the window, which the engine reads.
+    /// Handles one ACK and its consequences, and sends one segment. Returns the window, as the engine reads it.
     fn ack(&mut self) -> f64 {
         self.path.now += RTT / u64::from(OUTSTANDING);
         if self.has.sleeper
@@ -168,7 +168,7 @@ impl Pipe {
         }
     }
 
-    /// Answers the probe that left with the last segment, and asks for the next.
+    /// Answers the probe sent with the last segment, and asks for the next.
     fn probe(&mut self, phase: Phase) {
         let Some(prober) = self.cc.prober() else { return };
         if let Some(tag) = self.probe.take() {

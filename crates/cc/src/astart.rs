@@ -1,4 +1,4 @@
-//! Adaptive start: while it starts, a sender raises its threshold to the window that it is measured to be eligible to.
+//! Adaptive start: in its first slow start, a sender raises ssthresh to the window of its measured eligible rate.
 //!
 //! R. Wang, G. Pau, K. Yamada, M. Y. Sanadidi, M. Gerla, "TCP Startup Performance in Large Bandwidth Delay Networks", IEEE INFOCOM 2004.
 //!
@@ -9,7 +9,7 @@
 //! | `BWE`              | `Astart::rounds`         | bytes/s  |
 //! | `RTTmin`           | `Astart::base`           | time     |
 //!
-//! What differs from the paper stands in `papers/astart.md`.
+//! `papers/astart.md` lists the deviations from the paper.
 
 use alloc::boxed::Box;
 
@@ -26,7 +26,7 @@ use crate::{
     Start, Windows,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "astart",
     title: "while starting, the threshold rises to the window that the sender is measured to be eligible to",
@@ -42,20 +42,20 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The eligible rate is that over so many of the last round-trip times; so long are Westwood+'s samples while starting.
+    /// Interval of the eligible rate, in round-trip times. During the start it is also the interval of Westwood+'s samples.
     #[serde(deserialize_with = "fraction")]
     pub starting_share: f64,
-    /// How Westwood+'s samples are smoothed. The first one is the first estimate with every filter.
+    /// Smoothing of Westwood+'s samples. With every filter the first sample sets the estimate.
     pub filter: RoundFilter,
-    /// Shortest interval of a sample of Westwood+ in seconds, once started.
+    /// Minimum interval of a Westwood+ sample after the start, in seconds.
     #[serde(deserialize_with = "at_least_zero")]
     pub least_round_s: f64,
-    /// First threshold in segments, unless the connection is given one.
+    /// Initial ssthresh in segments, unless the connection has one.
     #[serde(deserialize_with = "positive")]
     pub initial_ssthresh: f64,
-    /// Measure the smallest round-trip time anew after a timeout.
+    /// Measure minRTT anew after a timeout.
     pub forget_rtt_min: bool,
-    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    /// Treatment of duplicate ACKs when a cumulative ACK covers their segments, without SACK.
     pub credit: Credit,
 }
 
@@ -81,16 +81,16 @@ impl Config {
     }
 }
 
-/// Whether the connection is still starting.
+/// Stage of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// Until the first loss: the threshold follows the eligible rate.
+    /// Before the first loss: ssthresh follows the eligible rate.
     Starting,
-    /// Westwood from then on.
+    /// After the first loss: Westwood.
     Started,
 }
 
-/// Reno's growth below a threshold that rises, and Westwood+'s window after a loss.
+/// Reno's growth below a rising ssthresh, and Westwood+'s window after a loss.
 #[derive(Clone, Debug)]
 pub struct Astart {
     config: Config,
@@ -102,7 +102,7 @@ pub struct Astart {
 }
 
 impl Astart {
-    /// The rule before its first ACK.
+    /// Makes the rule in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,
@@ -114,13 +114,13 @@ impl Astart {
         }
     }
 
-    /// `(ERE RTTmin) / seg_size`: the window to which the sender is eligible. No smoothing: the threshold keeps the largest.
+    /// Computes `(ERE RTTmin) / seg_size`, the eligible window. It needs no smoothing: ssthresh keeps the maximum.
     fn eligible(&self, path: &Path) -> f64 {
         let recent = path.srtt.mul_f64(self.config.starting_share);
         segments(self.deliveries.rate(path.now, recent), self.base.get(), path.mss)
     }
 
-    /// `(BWE RTTmin) / seg_size`: what the path carries without a queue.
+    /// Computes `(BWE RTTmin) / seg_size`: segments in flight that fill the path without a queue.
     fn pipe(&self, path: &Path) -> f64 {
         segments(self.rounds.rate(), self.base.get(), path.mss)
     }
@@ -162,7 +162,7 @@ impl Rule for Astart {
         }
     }
 
-    /// The measurements go on.
+    /// Keeps the measurements made since the reduction.
     fn undo(&mut self, before: Self) {
         self.stage = before.stage;
     }
@@ -187,7 +187,7 @@ mod tests {
         Path { min_rtt: rtt, srtt: rtt, ..fixture::path_at(seconds) }
     }
 
-    /// A sender that has measured 500 kB/s over 500 ms.
+    /// Makes a sender that has measured 500 kB/s over 500 ms.
     fn astart(cwnd: f64) -> Classic<Astart> {
         let mut rule = Astart::new(Config::default());
         rule.base.sample(Duration::from_millis(500));
@@ -195,7 +195,7 @@ mod tests {
         Classic::new(Windows { cwnd, ssthresh: 64.0 }, rule)
     }
 
-    /// An ACK of one segment after which `rate` bytes per second were delivered in the last 125 ms.
+    /// Makes an ACK of one segment; `rate` bytes per second were delivered in the last 125 ms.
     fn recently(rate: u64) -> Ack {
         Ack { delivered_bytes: rate / 8, ..fixture::ack(1) }
     }
@@ -230,7 +230,7 @@ mod tests {
         assert_eq!(sender.snapshot().phase, "slow-start");
     }
 
-    /// Window and threshold after each round trip over 10 Mbit/s, 500 ms and a queue without end.
+    /// Window and ssthresh after each round trip over 10 Mbit/s, 500 ms and an unlimited queue.
     fn start_up(config: Config) -> Vec<Windows> {
         let mut sender =
             Classic::new(Windows { cwnd: 4.0, ssthresh: config.initial_ssthresh }, Astart::new(config));
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_start_fills_the_path_and_does_not_overshoot() {
-        // The path holds 625 segments. A slow start without threshold would have passed 2000 after 5 s.
+        // The path holds 625 segments. A slow start without ssthresh would exceed 2000 segments after 5 s.
         let rounds = start_up(Config::default());
         let full = rounds.iter().position(|windows| windows.cwnd >= 600.0).expect("it fills the path");
         assert!(full < 12, "after {full} round trips");

@@ -1,4 +1,5 @@
-//! BA-TCP: routers say how long the path is and how much of it is free, the receiver makes a window of it, the sender takes it.
+//! BA-TCP: routers report the path's delay and free bandwidth, the receiver computes a window from them, and the sender adopts
+//! it.
 //!
 //! M. Gerla, W. Weng, R. Lo Cigno, "BA-TCP: A Bandwidth Aware TCP for Satellite Networks", IEEE ICCCN 1999.
 //!
@@ -9,7 +10,7 @@
 //! | GAW, generalised advertised window | `Receiver::gaw` | bytes   |
 //! | `cwnd` | `Windows::cwnd`                        | segments |
 //!
-//! The routers' share of the work, measuring and dividing, belongs to the network. `papers/ba-tcp.md` says what is rebuilt.
+//! Routers measure and divide the bandwidth in another crate. `papers/ba-tcp.md` lists the reconstructed parts.
 
 use alloc::boxed::Box;
 
@@ -21,7 +22,7 @@ use crate::{
     Reflector, Rule, SENDER_ONLY, Sent, Spacing, Start, Wants, Windows, forward,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "ba-tcp",
     title: "routers report delay and free bandwidth, the receiver makes a window of them",
@@ -39,7 +40,7 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Spread a window over a round trip: it may come all at once.
+    /// Pace each window over a round trip, because a granted window can open at once.
     pub paced: bool,
 }
 
@@ -60,25 +61,25 @@ impl Config {
 /// The receiver half of BA-TCP.
 pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 7, build: || Box::new(Receiver::default()) };
 
-/// What routers write into the header of a data segment, carried in [`Extension::Value`].
+/// Header field that routers write into data segments, carried in [`Extension::Value`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathReport {
-    /// Routers that took part.
+    /// Routers that wrote their values.
     pub hops: u8,
-    /// Round-trip propagation delay so far, in steps of a microsecond, up to 16.7 s.
+    /// Round-trip propagation delay up to this router. Unit: 1 µs, at most 16.7 s.
     pub propagation: Duration,
-    /// Smallest bandwidth so far that a router has for this connection, in steps of 64 bytes per second.
+    /// Smallest bandwidth of the routers so far for this connection. Unit: 64 bytes per second.
     pub available: Rate,
 }
 
-/// Bits of the delay in microseconds, and of the bandwidth in its unit.
+/// Width of the delay field in bits (unit 1 µs); the remaining bits hold the bandwidth.
 const DELAY_BITS: u32 = 24;
 const BANDWIDTH_BITS: u32 = 32;
-/// Bits per second in the unit of 64 bytes per second.
+/// Bits per second in one bandwidth unit of 64 bytes per second.
 const BANDWIDTH_UNIT: u64 = 512;
 
 impl PathReport {
-    /// What the sender writes: no way gone, everything free.
+    /// Returns the sender's initial value: no delay, unlimited bandwidth.
     pub fn blank() -> Self {
         Self::from_bits(u64::from(u32::MAX))
     }
@@ -93,7 +94,7 @@ impl PathReport {
         }
     }
 
-    /// Writes the header field; what does not fit becomes the largest that does.
+    /// Writes the header field. A value too large for its field is clamped to the maximum.
     pub fn to_bits(self) -> u64 {
         let delay_us = (self.propagation.as_nanos() / 1000).min((1 << DELAY_BITS) - 1);
         let available = (self.available.bps() / BANDWIDTH_UNIT).min(u64::from(u32::MAX));
@@ -101,11 +102,11 @@ impl PathReport {
     }
 }
 
-/// What BA-TCP's sender does: it takes the window that it is given.
+/// BA-TCP's sender: it adopts the granted window.
 #[derive(Clone, Copy, Debug)]
 struct BaTcp {
     config: Config,
-    /// The rate of the window granted; without a grant the sender is Reno.
+    /// Rate of the granted window. Without a grant the sender behaves as Reno.
     granted: Option<Rate>,
 }
 
@@ -134,7 +135,7 @@ impl Rule for BaTcp {
     }
 }
 
-/// A window that the receiver makes of the reports of routers.
+/// A window set by the receiver from the routers' reports.
 #[derive(Clone, Debug)]
 struct Sender {
     classic: Classic<BaTcp>,
@@ -175,7 +176,7 @@ impl Feedback for Sender {
     fn on_feedback(&mut self, fields: &Extension, path: &Path) {
         let Classic { windows, rule, .. } = &mut self.classic;
         let Extension::Value(gaw) = *fields else {
-            // A router on the way has stopped to take part: go on from here as Reno does.
+            // A router no longer writes its values: continue as Reno.
             if rule.granted.take().is_some() {
                 windows.ssthresh = windows.cwnd;
             }
@@ -189,10 +190,10 @@ impl Feedback for Sender {
     }
 }
 
-/// Weight of the newest report where it is more than the one before; less counts at once.
+/// Weight of the newest report if it exceeds the previous one. A smaller report counts fully.
 const GAIN: f64 = 0.5;
 
-/// Largest growth of the window within a round trip.
+/// Largest growth factor of the window within a round trip.
 const GROWTH: f64 = 2.0;
 
 /// Smallest window in segments.
@@ -205,11 +206,11 @@ pub struct Receiver {
     /// Payload bytes of the largest segment seen.
     mss: u32,
     gaw: f64,
-    /// The window may not pass twice this before the round trip is over.
+    /// Limit of the window in this round trip: twice its value at the start.
     limit: Limit,
 }
 
-/// Reports smoothed.
+/// Smoothed reports.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Filtered {
     rtpd_s: f64,
@@ -241,7 +242,7 @@ impl Reflector for Receiver {
         let Extension::Value(bits) = segment.extension else { return };
         let report = PathReport::from_bits(bits);
         if report.hops == 0 {
-            self.filtered = None; // nobody on the way takes part
+            self.filtered = None; // no router writes its values
             return;
         }
         let first = self.filtered.is_none();
@@ -289,8 +290,8 @@ mod tests {
         Path { receive_window: 1000, ..fixture::path() }
     }
 
-    /// Three flows on 5 Mbit/s at 95 %, one of them content with 50 kB/s: 271,875 bytes/s are left for each of the others, over a
-    /// satellite as on the ground.
+    /// Three flows share 5 Mbit/s at 95 % use; one of them needs only 50 kB/s. Each of the others gets 271,875 bytes/s, over a
+    /// satellite or a wire.
     #[test]
     fn a_satellite_and_a_wire_get_the_same_rate() {
         let fair = (0.95 * 625_000.0 - 50_000.0) / 2.0;

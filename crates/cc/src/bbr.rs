@@ -1,4 +1,4 @@
-//! BBR version 1: model the path by its largest delivery rate and its smallest round-trip time, and send by the model.
+//! BBR version 1: the maximum delivery rate and minRTT model the path, and the model sets rate and window.
 //!
 //! N. Cardwell, Y. Cheng, S. Hassas Yeganeh, V. Jacobson, "BBR Congestion Control",
 //! draft-cardwell-iccrg-bbr-congestion-control-00, 2017; N. Cardwell et al., "BBR: Congestion-Based Congestion Control",
@@ -19,7 +19,7 @@
 //! | `BBR.target_cwnd`        | `Bbr::inflight`                | segments    |
 //! | `BBR.send_quantum`       | `Bbr::send_quantum`            | segments    |
 //!
-//! What the profile `linux` adds is in `bbr/linux.rs`.
+//! `bbr/linux.rs` adds the profile `linux`.
 
 mod linux;
 
@@ -38,19 +38,19 @@ use crate::{
     RateSample, SENDER_ONLY, Spacing, Start, Timeout, Undo, Wants, WindowState, state,
 };
 
-/// Whose version 1.
+/// Variant of version 1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// The draft's.
+    /// The Internet draft.
     #[default]
     Draft,
-    /// The module of the Linux kernel: room for clusters of ACKs, a rate one percent lower, a first flight that says nothing of the
-    /// bottleneck, the rate of a policer, a timeout that ends a round.
+    /// The Linux kernel module. It adds room for aggregated ACKs, a rate 1 % lower, and detection of a policer's rate. It ignores
+    /// bandwidth samples of the first flight, and a timeout ends a round.
     Linux,
 }
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "bbr",
     title: "models the path by its delivery rate and round-trip time, and paces by the model (version 1)",
@@ -65,7 +65,7 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Gain of rate and window in Startup, 2 / ln 2: the smallest that doubles the rate in a round trip (section 4.3.2.1).
+    /// Startup gain of rate and window, 2 / ln 2: the smallest gain that doubles the rate per round trip (section 4.3.2.1).
     #[serde(deserialize_with = "positive")]
     pub startup_gain: f64,
     /// Gain of the rate in Drain (section 4.3.3).
@@ -74,18 +74,18 @@ pub struct Config {
     /// Gain of the window while probing for bandwidth (section 4.3.4.3).
     #[serde(deserialize_with = "positive")]
     pub cwnd_gain: f64,
-    /// Rounds for which a delivery rate is remembered (section 4.1.1.3).
+    /// Length of the bandwidth filter in rounds (section 4.1.1.3).
     pub bandwidth_rounds: u32,
-    /// Seconds for which a round-trip time is remembered (section 4.1.2.3).
+    /// Length of the RTprop filter in seconds (section 4.1.2.3).
     #[serde(deserialize_with = "positive")]
     pub rtprop_window_s: f64,
-    /// Seconds with a small window to measure the round-trip time anew (section 4.3.5).
+    /// Duration of ProbeRTT in seconds: a small window to measure the round-trip time anew (section 4.3.5).
     #[serde(deserialize_with = "positive")]
     pub probe_rtt_s: f64,
-    /// Smallest window in segments, and that of ProbeRTT (section 4.2.3.3).
+    /// Minimum window in segments, also the window of ProbeRTT (section 4.2.3.3).
     #[serde(deserialize_with = "positive")]
     pub min_window: f64,
-    /// Whose version.
+    /// Variant of version 1.
     pub profile: Profile,
 }
 
@@ -112,7 +112,7 @@ impl Config {
     }
 }
 
-/// Share of the rate that the kernel leaves to others, so that queues drain.
+/// Fraction by which the kernel paces below the model's rate, so that queues drain.
 const LINUX_MARGIN: f64 = 0.01;
 
 /// Gains of the rate while probing for bandwidth, one per round trip (section 4.3.4.2).
@@ -126,24 +126,24 @@ enum State {
         index: usize,
         since: Instant,
     },
-    /// Waits until no more than the smallest window is in flight.
+    /// Waiting until at most the minimum window is in flight.
     EmptyForRtt,
-    /// Holds the smallest window until then, and for a round trip at least.
+    /// Holding the minimum window until `until`, and at least for one round trip.
     ProbeRtt {
         until: Instant,
         round_done: bool,
     },
 }
 
-/// What a loss does to the window (section 4.2.3.4).
+/// Effect of a loss on the window (section 4.2.3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Recovery {
     None,
-    /// The first round of fast recovery: one segment leaves for each that is delivered. Ends when so much is delivered.
+    /// First round of fast recovery: one segment leaves per delivered segment. It ends at `until` delivered bytes.
     Conserving {
         round: DeliveryRound,
     },
-    /// Grows with what is delivered, until the episode ends.
+    /// The window grows by the delivered segments until the episode ends.
     Growing,
 }
 
@@ -164,10 +164,10 @@ pub struct Bbr {
     filled_pipe: bool,
     cwnd: f64,
     prior_cwnd: f64,
-    /// Bytes per second.
+    /// Pacing rate in bytes per second.
     pacing: f64,
     idle_restart: bool,
-    /// Samples of segments sent before so much was delivered say nothing of the bottleneck: the window was small on purpose.
+    /// Delivered bytes before which samples are ignored for the bandwidth: ProbeRTT's small window limited them.
     limited_until: u64,
     /// Only with [`Profile::Linux`].
     linux: Option<Kernel>,
@@ -180,24 +180,24 @@ struct Kernel {
     policer: Policer,
     /// Segments marked lost since the connection began.
     lost: f64,
-    /// A timeout ended the round.
+    /// True if a timeout ended the round.
     timed_out: bool,
 }
 
-/// What one ACK means to the model.
+/// Effect of one ACK on the model.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     round_start: bool,
     app_limited: bool,
     /// Segments newly delivered.
     delivered: f64,
-    /// Segments in flight before the ACK.
+    /// In-flight segments before the ACK.
     prior_in_flight: f64,
     lost: f64,
 }
 
 impl Bbr {
-    /// A sender before its handshake.
+    /// Makes a sender before its handshake.
     pub fn new(config: Config, start: &Start) -> Self {
         Self {
             config,
@@ -221,7 +221,7 @@ impl Bbr {
         }
     }
 
-    /// The rate that the model goes by: that of a policer if there is one.
+    /// Returns the rate that the model uses: the policer's rate if one is known.
     fn modelled(&self) -> f64 {
         let policed = self.linux.as_ref().and_then(|linux| linux.policer.rate());
         policed.map_or_else(|| self.bottleneck(), |segments_per_s| segments_per_s * self.mss)
@@ -269,7 +269,7 @@ impl Bbr {
             step.round_start = self.round.ends(sample.prior_delivered, path.delivered);
             step.app_limited = sample.app_limited || sample.prior_delivered < self.limited_until;
             if let Some(linux) = &mut self.linux {
-                // What left before anything was acknowledged was limited by the initial window.
+                // The initial window limited the segments that left before the first ACK.
                 step.app_limited |= sample.prior_delivered == 0;
                 step.round_start |= core::mem::take(&mut linux.timed_out);
             }
@@ -279,7 +279,7 @@ impl Bbr {
         step
     }
 
-    /// Section 4.1.1.5: a sample limited by the application counts only if it is larger nevertheless.
+    /// Section 4.1.1.5: an application-limited sample counts only if it raises the estimate.
     fn update_bottleneck(&mut self, sample: &RateSample, app_limited: bool) {
         let rate = sample.rate().bytes_per_s();
         if rate >= self.bottleneck() || !app_limited {
@@ -287,7 +287,7 @@ impl Bbr {
         }
     }
 
-    /// The kernel's long-term sampling: an ACK, or a timeout.
+    /// Runs the kernel's long-term sampling for an ACK or a timeout.
     fn seek_policer(&mut self, step: &Step, path: &Path) {
         let (probes, mss) = (matches!(self.state, State::ProbeBandwidth { .. }), self.mss);
         let Some(linux) = &mut self.linux else { return };
@@ -300,7 +300,7 @@ impl Bbr {
         }
     }
 
-    /// How many ACKs come at once.
+    /// Measures ACK aggregation.
     fn update_aggregation(&mut self, step: &Step, path: &Path) {
         let (rate, cwnd) = (self.modelled() / self.mss, self.cwnd);
         if let Some(linux) = &mut self.linux
@@ -318,7 +318,7 @@ impl Bbr {
         }
     }
 
-    /// Section 4.1.2.3. True if the round-trip time has not been confirmed for too long.
+    /// Section 4.1.2.3. Returns true if the RTprop estimate has expired.
     fn update_rtprop(&mut self, ack: &Ack, path: &Path) -> bool {
         let window = Duration::from_secs_f64(self.config.rtprop_window_s);
         let expired = path.now > self.rtprop_at + window;
@@ -341,7 +341,7 @@ impl Bbr {
         }
     }
 
-    /// Begins at any gain but the draining one (section 4.3.4.3).
+    /// Starts at a random phase other than the draining one (section 4.3.4.3).
     fn enter_probe_bandwidth(&mut self, path: &Path) {
         let draw = self.rng.below(CYCLE.len() as u64 - 1) as usize;
         let index = if draw == 0 { 0 } else { draw + 1 };
@@ -403,7 +403,7 @@ impl Bbr {
 
 /// Rate and window, section 4.2.
 impl Bbr {
-    /// Section 4.2.1: until the pipe is full, the rate only grows.
+    /// Section 4.2.1: before the pipe is full, the rate only rises.
     fn set_pacing(&mut self, gain: f64) {
         let margin = if self.linux.is_some() { LINUX_MARGIN } else { 0.0 };
         let rate = gain * (1.0 - margin) * self.modelled();
@@ -424,12 +424,12 @@ impl Bbr {
         }
     }
 
-    /// Section 4.2.3.2: a gain times the bandwidth-delay product, and three quanta for the ends of the path, in segments.
+    /// Section 4.2.3.2: gain times BDP plus three send quanta for the end hosts, in segments.
     fn inflight(&self, gain: f64) -> f64 {
         self.inflight_at(self.bottleneck(), gain, 0.0)
     }
 
-    /// The same at any rate in bytes a second, with `room` for more.
+    /// As `inflight`, for a rate in bytes per second and with `room` extra segments.
     fn inflight_at(&self, rate: f64, gain: f64, room: f64) -> f64 {
         if self.rtprop == Duration::MAX || rate <= 0.0 {
             return self.initial_window;
@@ -439,12 +439,12 @@ impl Bbr {
         if self.linux.is_none() {
             return window;
         }
-        // An even number, for receivers that acknowledge every other segment, and two more to probe with.
+        // Rounds up to an even number for receivers with delayed ACKs, and adds two segments for probing.
         let probes = matches!(self.state, State::ProbeBandwidth { index: 0, .. });
         2.0 * libm::ceil(window / 2.0) + if probes { 2.0 } else { 0.0 }
     }
 
-    /// Section 4.2.3.2, and what the kernel allows for clusters of ACKs once the pipe is full.
+    /// Section 4.2.3.2, plus the kernel's allowance for aggregated ACKs once the pipe is full.
     fn target(&self) -> f64 {
         let rate = self.modelled();
         let linux = self.linux.as_ref().filter(|_| self.filled_pipe);
@@ -483,7 +483,7 @@ impl Bbr {
         self.cwnd = self.cwnd.max(self.prior_cwnd);
     }
 
-    /// Where the ACK stands in an episode of loss.
+    /// Follows the ACK's position in a loss episode.
     fn follow_recovery(&mut self, ack: &Ack) {
         if let Recovery::Conserving { round } = &mut self.recovery
             && let Some(sample) = &ack.rate
@@ -491,7 +491,7 @@ impl Bbr {
         {
             self.recovery = Recovery::Growing;
         }
-        // A loss that a tail loss probe repaired opens no episode: the next ACK finds none.
+        // A loss repaired by a tail loss probe opens no episode: the next ACK is outside recovery.
         if self.recovery != Recovery::None && (ack.ends_episode || ack.phase == Phase::Open) {
             self.recovery = Recovery::None;
             self.restore_cwnd();
@@ -517,7 +517,7 @@ impl CongestionControl for Bbr {
         self.set_cwnd(&step, path);
     }
 
-    /// Section 4.2.3.4. Marks mean nothing to version 1.
+    /// Section 4.2.3.4. Version 1 ignores marks.
     fn on_loss(&mut self, loss: &Loss, path: &Path) {
         if loss.cause == Cause::Mark {
             return;
@@ -529,7 +529,7 @@ impl CongestionControl for Bbr {
         self.recovery = Recovery::Conserving { round };
     }
 
-    /// The kernel also takes it for the end of a round with a loss, and looks anew whether the pipe is full.
+    /// In the kernel, a timeout also ends a round with a loss and restarts the full-pipe test.
     fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> BackOff {
         self.save_cwnd();
         self.recovery = Recovery::Growing;
@@ -586,7 +586,7 @@ impl CongestionControl for Bbr {
 }
 
 impl Bbr {
-    /// Sections 4.2.1 and 4.1.2: a first rate from the initial window and the handshake.
+    /// Sections 4.2.1 and 4.1.2: the first rate follows from the initial window and the handshake's round trip.
     fn begin(&mut self, path: &Path) {
         self.rtprop_at = path.now;
         if let Some(linux) = &mut self.linux {
@@ -601,7 +601,7 @@ impl Bbr {
         self.pacing = self.config.startup_gain * self.initial_window * self.mss / srtt.as_secs_f64();
     }
 
-    /// Section 4.3.4.4: after an idle time the window stands, and the rate is that of the bottleneck.
+    /// Section 4.3.4.4: after an idle time the window is kept, and the rate is the bottleneck's.
     fn restart_from_idle(&mut self, path: &Path) {
         self.idle_restart = true;
         if let Some(linux) = &mut self.linux {
@@ -619,7 +619,7 @@ mod tests {
     use crate::fixture::{self, MSS};
 
     const RTT_S: f64 = 0.55;
-    /// Bytes per second: 687.5 segments in a round trip.
+    /// Bottleneck rate in bytes per second: 687.5 segments per round trip.
     const BOTTLENECK: f64 = 1.25e6;
 
     fn bbr() -> Bbr {
@@ -628,7 +628,7 @@ mod tests {
         bbr
     }
 
-    /// A path that delivers what is sent, at most at the bottleneck's rate, one ACK per round trip.
+    /// A path with one ACK per round trip. It delivers what is sent, at most at the bottleneck's rate.
     struct Line {
         now: f64,
         delivered: u64,

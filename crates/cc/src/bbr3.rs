@@ -1,4 +1,4 @@
-//! BBR version 3: version 1's model of the path, with bounds that losses teach it.
+//! BBR version 3: version 1's model of the path, with bounds learnt from losses.
 //!
 //! N. Cardwell, I. Swett, J. Beshay, "BBR Congestion Control", draft-ietf-ccwg-bbr-05, 2026.
 //!
@@ -21,7 +21,7 @@
 //! | `BBR.prior_cwnd`          | `Bbr3::prior_cwnd`            | segments       |
 //! | `BBR.undo_*`              | `Undo`                        | -              |
 //!
-//! Volumes are segments here; the constants carry the draft's names in their descriptions.
+//! Data volumes are in segments here. The descriptions of the constants give the draft's names.
 
 use alloc::boxed::Box;
 
@@ -37,7 +37,7 @@ use crate::{
     SENDER_ONLY, Spacing, Start, Timeout, Wants, WindowState, state,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "bbr3",
     title: "BBR's model of the path with bounds that losses teach it (version 3)",
@@ -74,19 +74,19 @@ pub struct Config {
     /// `ProbeRTTCwndGain`.
     #[serde(deserialize_with = "fraction")]
     pub probe_rtt_cwnd_gain: f64,
-    /// `PacingMarginPercent` as a share: how far below the bandwidth to pace.
+    /// `PacingMarginPercent` as a fraction: pacing stays this far below the bandwidth.
     #[serde(deserialize_with = "fraction")]
     pub pacing_margin: f64,
-    /// `LossThresh`: share of what is in flight that may be lost in a round trip.
+    /// `LossThresh`: tolerated loss per round trip, as a fraction of the in-flight data.
     #[serde(deserialize_with = "fraction")]
     pub loss_threshold: f64,
-    /// `Beta`: what a round with losses leaves of the short-term bounds, at least.
+    /// `Beta`: factor of the short-term bounds after a round with losses.
     #[serde(deserialize_with = "fraction")]
     pub beta: f64,
-    /// `Headroom`: share of the long-term bound to leave to others.
+    /// `Headroom`: fraction of the long-term bound left to other flows.
     #[serde(deserialize_with = "fraction")]
     pub headroom: f64,
-    /// `StartupFullLossCnt`: losses in a round that end Startup.
+    /// `StartupFullLossCnt`: loss events in a round that end Startup.
     pub startup_losses: u32,
     /// `MinPipeCwnd` in segments.
     #[serde(deserialize_with = "positive")]
@@ -100,10 +100,10 @@ pub struct Config {
     /// `ProbeRTTDuration` in seconds.
     #[serde(deserialize_with = "positive")]
     pub probe_rtt_s: f64,
-    /// Shortest time between probes for bandwidth in seconds; up to one second is added by chance.
+    /// Minimum time between bandwidth probes in seconds; a random part of up to 1 s is added.
     #[serde(deserialize_with = "positive")]
     pub probe_wait_s: f64,
-    /// Most round trips between probes for bandwidth, so that Reno keeps up (section 5.3.3.5).
+    /// Maximum round trips between bandwidth probes, for fairness to Reno (section 5.3.3.5).
     #[serde(deserialize_with = "positive")]
     pub reno_rounds: f64,
 }
@@ -142,7 +142,7 @@ impl Config {
 
 /// `BBRExtraAckedFilterLen` in rounds.
 const EXTRA_ACKED_ROUNDS: u64 = 10;
-/// Rounds after which Drain is over whatever is in flight (section 5.3.2).
+/// Rounds after which Drain ends, whatever the in-flight data (section 5.3.2).
 const DRAIN_ROUNDS: u64 = 3;
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -155,9 +155,9 @@ enum State {
     Cruise,
     Refill,
     Up,
-    /// Waits until no more than the small window is in flight.
+    /// Waiting until at most the small window is in flight.
     EmptyForRtt,
-    /// Holds the small window until then, and for a round trip at least.
+    /// Holding the small window until `until`, and at least for one round trip.
     ProbeRtt {
         until: Instant,
         round_done: bool,
@@ -169,18 +169,18 @@ impl State {
         matches!(self, Self::EmptyForRtt | Self::ProbeRtt { .. })
     }
 
-    /// One of the four states of ProbeBW.
+    /// True in one of the four states of ProbeBW.
     fn is_probe_bw(self) -> bool {
         matches!(self, Self::Down | Self::Cruise | Self::Refill | Self::Up)
     }
 
-    /// Accelerates, or fills the pipe in order to (`BBRIsProbingBW`).
+    /// True in ProbeBW_UP, or in ProbeBW_REFILL before it (`BBRIsProbingBW`).
     fn accelerates(self) -> bool {
         matches!(self, Self::Startup | Self::Refill | Self::Up)
     }
 }
 
-/// How the ACKs that arrive relate to the probe for bandwidth (section 5.3.3.6).
+/// Relation of the arriving ACKs to the bandwidth probe (section 5.3.3.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AckPhase {
     Init,
@@ -190,7 +190,7 @@ enum AckPhase {
     ProbeStopping,
 }
 
-/// Largest delivery rate of this cycle of ProbeBW and of the one before (section 5.5.6).
+/// Maximum delivery rate of this ProbeBW cycle and of the previous one (section 5.5.6).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct TwoCycles {
     before: f64,
@@ -202,7 +202,7 @@ impl TwoCycles {
         self.before.max(self.now)
     }
 
-    /// `BBRAdvanceMaxBwFilter`. A cycle without samples forgets nothing.
+    /// `BBRAdvanceMaxBwFilter`. A cycle without samples keeps both values.
     fn advance(&mut self) {
         if self.now > 0.0 {
             *self = Self { before: self.now, now: 0.0 };
@@ -221,13 +221,13 @@ impl Bounds {
     const NONE: Self = Self { bandwidth: f64::INFINITY, inflight: f64::INFINITY };
 }
 
-/// The delivery process of the last round trip, and whether it lost anything.
+/// Delivery of the last round trip, and its losses.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Latest {
     bandwidth: f64,
     inflight: f64,
     loss_in_round: bool,
-    /// ACKs of this round that marked segments lost.
+    /// Number of ACKs in this round that marked segments lost.
     loss_events: u32,
     round: DeliveryRound,
     round_start: bool,
@@ -238,12 +238,12 @@ struct Latest {
 struct RoundTrip {
     min: Duration,
     min_at: Instant,
-    /// Smallest since the last ProbeRTT or so.
+    /// Minimum of the current ProbeRTT interval.
     recent: Duration,
     recent_at: Instant,
 }
 
-/// ACKs that come in lumps (section 5.5.9).
+/// ACK aggregation (section 5.5.9).
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Aggregation {
     since: Instant,
@@ -251,16 +251,16 @@ struct Aggregation {
     extra: WindowedMax<f64>,
 }
 
-/// How fast the long-term bound rises in ProbeBW_UP: by 1, 2, 4 ... segments a round.
+/// Slope of the long-term bound in ProbeBW_UP: 1, 2, 4 ... segments per round.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Slope {
     rounds: u32,
     acks: f64,
-    /// Segments to be acknowledged for one more.
+    /// Acknowledged segments per segment of growth.
     per_segment: f64,
 }
 
-/// When to probe for bandwidth next.
+/// Time of the next bandwidth probe.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Cycle {
     since: Instant,
@@ -268,7 +268,7 @@ struct Cycle {
     rounds: u64,
 }
 
-/// What a spurious loss gives back (section 5.5.11).
+/// State restored after a spurious loss (section 5.5.11).
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Undo {
     state: State,
@@ -302,23 +302,23 @@ pub struct Bbr3 {
     undo: Option<Undo>,
     cwnd: f64,
     prior_cwnd: f64,
-    /// Bytes per second.
+    /// Pacing rate in bytes per second.
     pacing: f64,
     idle_restart: bool,
-    /// Samples of segments sent before so much was delivered count as limited by the application.
+    /// Delivered bytes before which samples count as application-limited.
     limited_until: u64,
 }
 
-/// One ACK as the model sees it. Volumes in segments, rates in bytes per second.
+/// Effect of one ACK on the model. Volumes are in segments, rates in bytes per second.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     round_start: bool,
     app_limited: bool,
     window_limited: bool,
     rate: f64,
-    /// Delivered over the sampling interval.
+    /// Segments delivered over the sampling interval.
     volume: f64,
-    /// Newly delivered by this ACK.
+    /// Segments newly delivered by this ACK.
     newly: f64,
     lost: f64,
     tx_in_flight: f64,
@@ -328,7 +328,7 @@ struct Step {
 }
 
 impl Bbr3 {
-    /// A sender before its handshake.
+    /// Makes a sender before its handshake.
     pub fn new(config: Config, start: &Start) -> Self {
         let trip = RoundTrip {
             min: Duration::MAX,
@@ -464,13 +464,13 @@ impl Bbr3 {
         self.aggregation.delivered += step.newly;
         let extra = (self.aggregation.delivered - expected).min(self.cwnd);
         if !self.filled && step.round_start {
-            self.aggregation.extra.reset(self.round.count, extra); // Startup remembers one round
+            self.aggregation.extra.reset(self.round.count, extra); // in Startup the filter covers one round
         } else {
             self.aggregation.extra.update(self.round.count, extra);
         }
     }
 
-    /// `BBRUpdateMinRTT`. True if a ProbeRTT is due.
+    /// `BBRUpdateMinRTT`. Returns true if a ProbeRTT is due.
     fn update_round_trip(&mut self, rtt: Option<Duration>, now: Instant) -> bool {
         let trip = &mut self.trip;
         let expired = now > trip.recent_at + Duration::from_secs_f64(self.config.probe_rtt_interval_s);
@@ -574,7 +574,8 @@ impl Bbr3 {
         }
     }
 
-    /// Two to three seconds, or as often as Reno's sawtooth of this window (section 5.3.3.5).
+    /// True after the random wait of 2 to 3 s, or after the length of Reno's sawtooth at this window
+    /// (section 5.3.3.5).
     fn is_time_to_probe(&self, now: Instant) -> bool {
         let reno_rounds = self.target_inflight().min(self.config.reno_rounds);
         now > self.cycle.since + self.cycle.wait || self.cycle.rounds as f64 >= reno_rounds
@@ -588,7 +589,7 @@ impl Bbr3 {
     /// `BBRIsTimeToGoDown`.
     fn go_down_in_time(&mut self, step: &Step) {
         if step.window_limited && self.cwnd >= self.longterm {
-            // The long-term bound, not the path, limits the rate.
+            // The long-term bound limits the rate, not the path.
             self.plateau = Plateau::above(step.rate);
         } else if self.plateau.is_reached() {
             self.start_down(step.now, step.delivered_bytes);
@@ -696,7 +697,7 @@ impl Bbr3 {
     }
 }
 
-/// What losses teach, section 5.5.10.
+/// Reactions to losses, section 5.5.10.
 impl Bbr3 {
     fn is_inflight_too_high(&self, step: &Step) -> bool {
         step.lost > step.tx_in_flight * self.config.loss_threshold
@@ -730,7 +731,7 @@ impl Bbr3 {
         }
     }
 
-    /// `BBRInflightAtLoss`: at which volume the losses crossed the threshold.
+    /// `BBRInflightAtLoss`: in-flight volume at which the losses crossed the threshold.
     fn inflight_at_loss(&self, step: &Step) -> f64 {
         let threshold = self.config.loss_threshold;
         let before = (step.tx_in_flight - 1.0).max(0.0);
@@ -769,7 +770,7 @@ impl Bbr3 {
 
 /// Rate and window, section 5.6.
 impl Bbr3 {
-    /// `BBRSetPacingRateWithGain`: until the pipe is full, the rate only grows.
+    /// `BBRSetPacingRateWithGain`: before the pipe is full, the rate only rises.
     fn set_pacing(&mut self, gain: f64) {
         let rate = gain * self.bandwidth * (1.0 - self.config.pacing_margin);
         if rate > 0.0 && (self.filled || rate > self.pacing) {
@@ -794,7 +795,7 @@ impl Bbr3 {
         self.quantized(self.bdp_at(bandwidth, gain))
     }
 
-    /// `BBRQuantizationBudget`: three send quanta of a millisecond at least.
+    /// `BBRQuantizationBudget`: at least three send quanta of 1 ms.
     fn quantized(&self, volume: f64) -> f64 {
         let quantum = (self.pacing * 1e-3).clamp(2.0 * self.mss, 65_536.0_f64.max(2.0 * self.mss));
         let probe = if self.state == State::Up { 2.0 } else { 0.0 };
@@ -862,7 +863,7 @@ impl CongestionControl for Bbr3 {
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         let step = self.step(ack, path);
-        // A loss that a tail loss probe repaired opens no episode: the next ACK finds none.
+        // A loss repaired by a tail loss probe opens no episode: the next ACK is outside recovery.
         if self.in_recovery && (ack.ends_episode || ack.phase == Phase::Open) {
             self.in_recovery = false;
             self.restore_cwnd();
@@ -871,7 +872,7 @@ impl CongestionControl for Bbr3 {
         self.update_control(&step);
     }
 
-    /// `BBROnEnterFastRecovery`. The window follows the model, not the loss.
+    /// `BBROnEnterFastRecovery`. The model sets the window, not the loss.
     fn on_loss(&mut self, loss: &Loss, path: &Path) {
         if loss.cause == Cause::Loss {
             self.note_loss(path.delivered);
@@ -953,7 +954,7 @@ impl Bbr3 {
         self.pacing = self.config.startup_pacing_gain * self.initial_window * self.mss / srtt.as_secs_f64();
     }
 
-    /// `BBRHandleRestartFromIdle` (section 5.4): the window stands, and the rate is that of the model.
+    /// `BBRHandleRestartFromIdle` (section 5.4): the window is kept, and the rate is the model's.
     fn restart_from_idle(&mut self, path: &Path) {
         self.idle_restart = true;
         self.aggregation.since = path.now;

@@ -1,4 +1,4 @@
-//! What Reno and its descendants share: slow start, threshold, reduction and undo, written once.
+//! Common code of Reno and its descendants: slow start, ssthresh, reduction and undo.
 
 use bentpipe_base::WindowState;
 
@@ -8,44 +8,44 @@ use crate::{
     Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Phase, Timeout, Undo, Wants,
 };
 
-/// RFC 5681 equation 4: a threshold is never below two segments.
+/// RFC 5681 equation 4: ssthresh is at least two segments.
 const MIN_SSTHRESH: f64 = 2.0;
 
-/// What a reduction does to windows.
+/// Reductions of window and ssthresh.
 impl Windows {
-    /// A new threshold, at least two segments, for a [`Rule::reduce`]: no window stays above it, and a timeout leaves a window of one
-    /// segment (RFC 5681 section 3.1).
+    /// Sets ssthresh, at least two segments, and bounds the window by it; for use in [`Rule::reduce`]. A timeout sets the window
+    /// to one segment (RFC 5681 section 3.1).
     pub fn reduce_to(&mut self, threshold: f64, cause: Cause) {
         self.ssthresh = threshold.max(MIN_SSTHRESH);
         self.cwnd = if cause == Cause::Timeout { 1.0 } else { self.cwnd.min(self.ssthresh) };
     }
 
-    /// Reno's reduction: half of what was outstanding (RFC 5681 equation 4).
+    /// Reno's reduction: half of the outstanding segments (RFC 5681 equation 4).
     pub fn halve(&mut self, loss: &Loss) {
         let outstanding = f64::from(loss.outstanding);
-        // What limited transmit sent beyond the window does not count (RFC 5681 section 3.2 step 2).
+        // Segments sent by limited transmit beyond the window do not count (RFC 5681 section 3.2 step 2).
         let flight = if loss.cause == Cause::Timeout { outstanding } else { outstanding.min(self.cwnd) };
         self.reduce_to(flight / 2.0, loss.cause);
     }
 
-    /// Half of a window that was not used; the threshold leads back to three quarters of it (RFC 7661 section 4.4.3).
+    /// Halves a window that was not used. Slow start leads back to 3/4 of the old window (RFC 7661 section 4.4.3).
     pub fn give_up_unvalidated(&mut self, floor: f64) {
         self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
         self.cwnd = (self.cwnd / 2.0).max(floor);
     }
 
-    /// No rule goes below a window of one and a threshold of two.
+    /// Enforces a window of at least 1 and an ssthresh of at least 2 segments.
     pub fn hold_minima(&mut self) {
         self.cwnd = self.cwnd.max(1.0);
         self.ssthresh = self.ssthresh.max(MIN_SSTHRESH);
     }
 }
 
-/// A window law to plug into [`Classic`]: three short functions say how the window grows and to what it shrinks. The others are for laws that
-/// measure. All have Reno's defaults (RFC 5681), so a rule states only what it changes.
+/// Window law for [`Classic`]. Three short functions define growth and reduction; the others serve laws that measure. All default
+/// to Reno (RFC 5681), so a rule states only its differences.
 ///
-/// A scheme that spaces its segments, reads fields or has another capability is no rule: it implements [`CongestionControl`] around a
-/// [`Classic`], and [`forward!`](crate::forward) leaves to that what it does not change.
+/// A scheme with pacing, header fields or another capability is not a rule. It implements [`CongestionControl`] around a
+/// [`Classic`], and delegates unchanged methods with [`forward!`](crate::forward).
 pub trait Rule: Clone + Send {
     /// Growth in slow start for an ACK of `ack.acked` segments. Default: one segment per segment acknowledged.
     fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
@@ -59,25 +59,25 @@ pub trait Rule: Clone + Send {
         windows.cwnd += f64::from(ack.acked) / windows.cwnd;
     }
 
-    /// What a loss, a mark or a timeout leaves of both windows; most laws call [`Windows::reduce_to`]. A further timeout in a row is the same
-    /// event: it only leads back to the window that the first one left. Default: half of what was outstanding.
+    /// Sets both windows after a loss, a mark or a timeout; most laws call [`Windows::reduce_to`]. Further consecutive timeouts
+    /// do not call it: they restore the window that the first one set. Default: half of the outstanding segments.
     fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         let _ = path;
         windows.halve(loss);
     }
 
-    /// Sees every ACK first, duplicates included: estimators live here. Default: nothing.
+    /// Receives every ACK first, duplicates included; for estimators. Default: nothing.
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         let _ = (windows, ack, path);
     }
 
-    /// Something happened that happens rarely; [`Classic`] sees to the windows after an idle time and to unused ones. Default: nothing.
+    /// Handles a rare event. [`Classic`] itself handles windows that were idle or unused. Default: nothing.
     fn on_event(&mut self, windows: &mut Windows, event: ConnectionEvent, path: &Path) {
         let _ = (windows, event, path);
     }
 
-    /// The last reduction was a mistake, and the windows are as they were before it; `before` is the rule as it was. Default: all of
-    /// the rule is taken back. A rule that measures keeps what it has learnt since.
+    /// Handles the undo of a spurious reduction, after the windows were restored. `before` is the rule before the reduction.
+    /// Default: restores the whole rule. A rule with estimators keeps their newer values.
     fn undo(&mut self, before: Self) {
         *self = before;
     }
@@ -88,8 +88,8 @@ pub trait Rule: Clone + Send {
     }
 }
 
-/// A classical sender: slow start up to ssthresh, congestion avoidance above, one reduction per loss episode, a window of
-/// one after a timeout, and undo. It holds nothing back but by its window, and asks for no delivery rate.
+/// A classical sender: slow start up to ssthresh, then congestion avoidance. It makes one reduction per loss episode, uses a
+/// window of one after a timeout, and supports undo. Only its window limits it, and it needs no delivery rate.
 #[derive(Clone, Debug)]
 pub struct Classic<R> {
     /// Window and threshold.
@@ -98,7 +98,7 @@ pub struct Classic<R> {
     pub rule: R,
     /// State before the last reduction, for [`CongestionControl::on_undo`].
     before: Option<(Windows, R)>,
-    /// The window that the last timeout left.
+    /// Window set by the last timeout.
     after_timeout: f64,
 }
 
@@ -108,12 +108,13 @@ impl<R: Rule> Classic<R> {
         Self { windows, rule, before: None, after_timeout: 1.0 }
     }
 
-    /// For a scheme that reduces the windows itself: what an undo would take back is as it is now.
+    /// Stores the present state for an undo, for a scheme that reduces the windows itself.
     pub fn remember(&mut self) {
         self.before = Some((self.windows, self.rule.clone()));
     }
 
-    /// A timeout of which a scheme decides everything itself: `reduce` gets the rule and the windows, and says what becomes of the timer.
+    /// Handles a timeout for a scheme with its own reaction. `reduce` receives the rule and the windows, and returns the
+    /// back-off.
     pub fn time_out(
         &mut self,
         timeout: &Timeout,
@@ -143,11 +144,12 @@ impl<R: Rule> CongestionControl for Classic<R> {
     #[inline]
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.rule.observe(&mut self.windows, ack, path);
-        // In fast recovery the window stands still; after a timeout slow start begins at once.
+        // In fast recovery the window is constant; after a timeout slow start begins at once.
         if ack.acked == 0 || ack.phase == Phase::Recovery || !ack.window_limited {
             return;
         }
-        // The ACK that fills a hole after a timeout covers what left the network long ago: it counts once (RFC 3465 section 2.3).
+        // The ACK that fills a hole after a timeout covers segments that left the network earlier: it counts as one (RFC 3465
+        // section 2.3).
         let counted = if ack.phase == Phase::Loss { 1 } else { ack.counted };
         let fewer;
         let ack = if counted == ack.acked {
@@ -168,7 +170,7 @@ impl<R: Rule> CongestionControl for Classic<R> {
     }
 
     fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
-        // Consecutive timeouts are one event: the threshold of the first stands (RFC 5681 section 3.1).
+        // Consecutive timeouts are one event: the ssthresh of the first remains (RFC 5681 section 3.1).
         if timeout.consecutive == 1 {
             self.reduce(&timeout.as_loss(path), path);
             self.after_timeout = self.windows.cwnd;
@@ -185,7 +187,7 @@ impl<R: Rule> CongestionControl for Classic<R> {
             return;
         }
         self.windows.ssthresh = self.windows.ssthresh.max(before.ssthresh);
-        // A sender that has outgrown its old window meanwhile keeps what it has (RFC 9438 section 4.9.2).
+        // A sender whose window has outgrown the old one keeps its present window (RFC 9438 section 4.9.2).
         if before.cwnd > self.windows.cwnd {
             self.windows.cwnd = before.cwnd;
             self.rule.undo(rule);
@@ -214,8 +216,8 @@ impl<R: Rule> CongestionControl for Classic<R> {
     }
 }
 
-/// Leaves methods of [`CongestionControl`] to a field that implements it: `forward!(classic: window, on_ack);` within the implementation of
-/// the trait.
+/// Delegates methods of [`CongestionControl`] to a field that implements it. Use it within the trait's implementation:
+/// `forward!(classic: window, on_ack);`.
 #[macro_export]
 macro_rules! forward {
     ($field:ident: $($method:ident),+ $(,)?) => { $($crate::forward!(@ $field $method);)+ };
@@ -250,7 +252,7 @@ macro_rules! forward {
             $crate::CongestionControl::on_event(&mut self.$field, event, path);
         }
     };
-    // What the field shows, with the spacing of the whole.
+    // The field's snapshot, with the spacing of the whole sender.
     (@ $field:ident snapshot) => {
         fn snapshot(&self) -> $crate::WindowState {
             let inner = $crate::CongestionControl::snapshot(&self.$field);

@@ -1,4 +1,4 @@
-//! The contract between the engine and an algorithm.
+//! Interface between the engine and a congestion control algorithm.
 
 use bentpipe_base::{Duration, Extension, Instant, ProbeTag, Rate, Segment, WindowState};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::memory::PathMemory;
 
-/// What an algorithm knows when its connection is established.
+/// Facts about a connection at the time of its establishment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Start {
     /// Payload bytes of a full segment.
@@ -15,15 +15,15 @@ pub struct Start {
     pub initial_window: f64,
     /// Initial slow-start threshold in segments; infinite if unset.
     pub initial_ssthresh: f64,
-    /// Segments will be spaced, so that no bursts of our own disturb round-trip samples.
+    /// True if segments are paced: the sender's own bursts then do not disturb round-trip samples.
     pub paced: bool,
-    /// Seed of the random numbers of algorithms that use them. Each connection has its own.
+    /// Seed of the algorithm's random numbers. Each connection has its own seed.
     pub seed: u64,
-    /// What the host's connections to this destination share (RFC 9040), if the driver keeps it.
+    /// State shared by the host's connections to this destination (RFC 9040), if the driver keeps it.
     pub memory: Option<PathMemory>,
 }
 
-/// The path as the engine knows it at the time of a call.
+/// State of the path at the time of a call, as measured by the engine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Path {
     /// Time of the call.
@@ -38,10 +38,9 @@ pub struct Path {
     pub min_rtt: Duration,
     /// Retransmission timeout without back-off.
     pub rto: Duration,
-    /// Estimate of the segments in the network: outstanding, less those SACKed or marked lost, plus retransmissions
-    /// (RFC 6675 `pipe`).
+    /// In-flight segments (RFC 6675 `pipe`): outstanding segments, minus those SACKed or marked lost, plus retransmissions.
     pub in_flight: u32,
-    /// Segments sent and not cumulatively acknowledged (RFC 5681 `FlightSize`). Probes never count.
+    /// Segments sent and not cumulatively acknowledged (RFC 5681 `FlightSize`). Probes are not counted.
     pub outstanding: u32,
     /// Receive window in whole segments.
     pub receive_window: u32,
@@ -51,11 +50,11 @@ pub struct Path {
     pub snd_nxt: u64,
     /// Bytes written by the application and not yet sent for the first time.
     pub unsent: u64,
-    /// Payload bytes known to have reached the receiver since the connection began.
+    /// Payload bytes delivered to the receiver since the connection began, as reported by ACKs.
     pub delivered: u64,
-    /// Whether the peer replies to probes.
+    /// The peer's support for probes.
     pub peer_probes: PeerProbes,
-    /// Both ends agreed on ECN (RFC 3168), so that the sender learns of the marks of routers.
+    /// True if both ends agreed on ECN (RFC 3168): the sender then learns of marks set by routers.
     pub ecn: bool,
 }
 
@@ -66,20 +65,20 @@ impl Path {
     }
 }
 
-/// Whether the peer understands probes, and the path their priority.
+/// The peer's support for probes, and the path's support for their low priority.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum PeerProbes {
-    /// The handshake did not say; the algorithm finds out in band or does without.
+    /// The handshake did not say. The algorithm tests support during the connection, or sends no probes.
     #[default]
     Unknown,
-    /// Agreed in the handshake.
+    /// The peer agreed in the handshake to answer probes.
     Agreed,
-    /// The peer answers, but the bottleneck gives probes no lower priority than data. Probes get through although data is lost, so their replies
-    /// do not show that capacity is free.
+    /// The peer answers probes, but the bottleneck treats probes like data. A reply then does not show free capacity: probes get
+    /// through even when data is lost.
     Ordinary,
 }
 
-/// Where the sender stands in loss recovery.
+/// State of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
     /// No loss episode.
@@ -87,7 +86,7 @@ pub enum Phase {
     Open,
     /// Fast recovery: between the detection of a loss and the acknowledgement of everything sent before it.
     Recovery,
-    /// After a retransmission timeout, until everything sent before it is acknowledged.
+    /// Loss recovery after a retransmission timeout. It ends when everything sent before the timeout is acknowledged.
     Loss,
 }
 
@@ -98,9 +97,10 @@ pub struct RateSample {
     pub delivered: u64,
     /// Length of the interval.
     pub interval: Duration,
-    /// Total delivered when the newest acknowledged segment was sent: starts a new round trip when it passes the mark.
+    /// Bytes delivered in total when the newest acknowledged segment was sent. A new round trip starts when this value passes the
+    /// mark of the last one.
     pub prior_delivered: u64,
-    /// The sample was taken while the application did not fill the window.
+    /// True if the application did not fill the window during the interval.
     pub app_limited: bool,
     /// Segments in flight when the newest acknowledged segment was sent.
     pub tx_in_flight: u32,
@@ -115,13 +115,13 @@ impl RateSample {
     }
 }
 
-/// An acknowledgement. Called for new ACKs, and for duplicates (`acked == 0`).
+/// An acknowledgement: one of new data, or a duplicate (`acked == 0`).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ack {
     /// Segments newly acknowledged cumulatively; zero for a duplicate.
     pub acked: u32,
-    /// Segments for which a window grows on this ACK, if it acknowledges new data: those newly known to have arrived, without what SACK
-    /// had reported before; or one if the engine is told to count ACKs instead.
+    /// Segments by which an ACK of new data counts for window growth: those newly known to have arrived, without earlier SACKed
+    /// ones. It is 1 if the engine counts ACKs instead of segments.
     pub counted: u32,
     /// Segments newly reported by SACK.
     pub sacked: u32,
@@ -129,65 +129,66 @@ pub struct Ack {
     pub delivered_bytes: u64,
     /// Segments newly marked lost.
     pub lost: u32,
-    /// Round-trip sample, by Karn's rule or timestamps.
+    /// Round-trip sample, chosen by Karn's rule or by timestamps.
     pub rtt: Option<Duration>,
-    /// The peer's clock when it sent this ACK (RFC 7323 `TSval`), in its own units, which are milliseconds nearly everywhere, and from an
-    /// origin of its own; if timestamps were agreed on.
+    /// The peer's clock when it sent this ACK (RFC 7323 `TSval`), if timestamps were negotiated. Its unit is usually 1 ms; its
+    /// origin is arbitrary.
     pub peer_clock: Option<u32>,
     /// Delivery-rate sample.
     pub rate: Option<RateSample>,
-    /// Recovery state in which this ACK arrived. The ACK that ends an episode still arrives in it.
+    /// Recovery state on arrival of this ACK. The ACK that ends an episode still reports the episode's state.
     pub phase: Phase,
-    /// This ACK ended the episode of `phase`.
+    /// True if this ACK ended the episode of `phase`.
     pub ends_episode: bool,
-    /// The window, not the application or the receiver, limited the sender since the last ACK: only then may it grow.
+    /// True if the window limited the sender since the last ACK, not the application or the receiver. The window may grow only
+    /// then.
     pub window_limited: bool,
-    /// The peer echoed a congestion mark (RFC 3168 ECE).
+    /// True if the peer echoed a congestion mark (RFC 3168 ECE).
     pub ecn_echo: bool,
-    /// The peer reported a duplicate arrival (RFC 2883).
+    /// True if the peer reported a duplicate arrival (RFC 2883).
     pub dsack: bool,
 }
 
-/// Why the window must shrink.
+/// Reason for a window reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// Segments were lost.
     Loss,
     /// A router marked congestion (RFC 3168).
     Mark,
-    /// The retransmission timer expired for the first time since an ACK made progress. Only a [`Rule`](crate::Rule) sees this: algorithms have
-    /// [`CongestionControl::on_rto`] for it.
+    /// The retransmission timer expired for the first time since an ACK made progress. Only a [`Rule`](crate::Rule) receives this
+    /// cause; algorithms use [`CongestionControl::on_rto`].
     Timeout,
 }
 
-/// A loss or mark episode begins; reported once per episode.
+/// Start of a loss or mark episode, reported once per episode.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Loss {
-    /// What happened.
+    /// Cause of the episode.
     pub cause: Cause,
     /// Segments marked lost so far in this episode.
     pub lost: u32,
     /// Segments outstanding just before the detection (`FlightSize` of RFC 5681).
     pub outstanding: u32,
-    /// Segments in the network just before the detection.
+    /// In-flight segments just before the detection.
     pub in_flight: u32,
-    /// Segments validated as used within the last round trips (RFC 7661 `pipeACK`), if validation is on.
+    /// Window use validated within the last round trips, in segments (RFC 7661 `pipeACK`), if validation is on.
     pub validated: Option<f64>,
 }
 
-/// The retransmission timer expired.
+/// An expiry of the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timeout {
-    /// 1 for the first expiry since an ACK made progress.
+    /// Number of expiries since an ACK made progress; 1 for the first.
     pub consecutive: u32,
     /// Segments outstanding.
     pub outstanding: u32,
-    /// The probe of a [`Questioner`] was answered without progress: this is not a further expiry.
+    /// True if a probe of a [`Questioner`] was answered without progress. It does not count as a further expiry.
     pub answered: bool,
 }
 
 impl Timeout {
-    /// The same as a loss of all that is outstanding, for a [`Rule`](crate::Rule).
+    /// Returns the loss of all outstanding segments, for a [`Rule`](crate::Rule).
     pub fn as_loss(&self, path: &Path) -> Loss {
         let Self { outstanding, .. } = *self;
         Loss {
@@ -200,17 +201,17 @@ impl Timeout {
     }
 }
 
-/// What a timeout that is believed does to the retransmission timer.
+/// Effect of a believed timeout on the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackOff {
-    /// It doubles (RFC 6298 section 5.5).
+    /// The timer doubles (RFC 6298 section 5.5).
     Double,
-    /// It stays as long as it is.
+    /// The timer keeps its length.
     Keep,
 }
 
 impl BackOff {
-    /// Doubles if so, stays otherwise.
+    /// Returns [`BackOff::Double`] if `doubles`, else [`BackOff::Keep`].
     pub fn if_true(doubles: bool) -> Self {
         if doubles { Self::Double } else { Self::Keep }
     }
@@ -219,46 +220,46 @@ impl BackOff {
 /// Drop priority of a data segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Priority {
-    /// As everything else.
+    /// Same priority as all other traffic.
     #[default]
     Normal,
-    /// A full queue drops it first.
+    /// Low priority: a full queue drops this segment first.
     Low,
 }
 
-/// How segments are spaced.
+/// Spacing of segments in time (pacing).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Spacing {
     /// The algorithm sets no rate; a rate of zero means the same.
     #[default]
     None,
-    /// At this rate.
+    /// Bursts of `quantum` segments at this rate.
     At {
         /// Rate of the payload.
         rate: Rate,
-        /// Segments that leave back to back each time the pacer lets something go; the spacing after them makes up for it.
+        /// Segments per burst. The pause after a burst keeps the average rate.
         quantum: u32,
     },
-    /// At this rate, two by two: a receiver holds the ACK of a lone segment back (RFC 9293, section 3.8.6.3). The second leaves so long after
-    /// the first, and does so even if the window has room for one segment only.
+    /// Pairs at this rate, because a receiver delays the ACK of a lone segment (RFC 9293, section 3.8.6.3). The second segment
+    /// leaves `gap` after the first, even if the window has room for only one.
     Pairs {
         /// Rate of the payload.
         rate: Rate,
         /// Time between the two segments of a pair.
         gap: Duration,
     },
-    /// No data may leave, retransmissions included. Probes still may. The retransmission timer rests, and starts anew when data may leave
+    /// No data may leave, retransmissions included; probes may. The retransmission timer stops, and restarts when data may leave
     /// again.
     Withheld,
 }
 
 impl Spacing {
-    /// Segment by segment at a rate, if there is one.
+    /// Returns a spacing of single segments at `rate`, or none without a rate.
     pub fn at(rate: Option<Rate>) -> Self {
         rate.map_or(Self::None, |rate| Self::At { rate, quantum: 1 })
     }
 
-    /// The rate, if there is one.
+    /// Returns the rate, if there is one.
     pub fn rate(self) -> Option<Rate> {
         match self {
             Self::At { rate, .. } | Self::Pairs { rate, .. } => Some(rate),
@@ -267,7 +268,7 @@ impl Spacing {
     }
 }
 
-/// What happens now and then in the life of a connection.
+/// Rare events in the life of a connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ConnectionEvent {
     /// The handshake is complete; [`Path::srtt`] holds its round trip.
@@ -277,60 +278,60 @@ pub enum ConnectionEvent {
         /// The restart window of RFC 5681 section 4.1 in segments.
         restart: f64,
     },
-    /// A window went unused for so long that it no longer says anything about the path (RFC 7661 section 4.4.3): it is halved.
+    /// The window was unused for too long to describe the path (RFC 7661 section 4.4.3). The algorithm halves it.
     Unvalidated {
-        /// Not below this, in segments.
+        /// Lower limit of the halved window, in segments.
         floor: f64,
     },
-    /// All that the application will ever send is acknowledged, its end included: what was learnt may be kept for others.
+    /// All data and the FIN are acknowledged. The algorithm may store what it learnt for later connections.
     Closed,
-    /// The connection ended before its time and will not call again: what is shared with others is given back.
+    /// The connection ended early and makes no further calls. The algorithm releases its share of common state.
     Abandoned,
 }
 
-/// What is taken back when a reduction turns out to be a mistake.
+/// Scope of the undo after a spurious reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Undo {
-    /// All of the last reduction.
+    /// Restores everything that the last reduction changed.
     Reduction,
-    /// Of the last timeout only the threshold: slow start goes on, up to where the window was (Hasegawa's Enhanced TCP). An algorithm without a
-    /// threshold takes all of it back.
+    /// Restores only the threshold of the last timeout: slow start continues up to the former window (Hasegawa's Enhanced TCP).
+    /// An algorithm without a threshold restores everything.
     Threshold,
 }
 
-/// A segment just left.
+/// A segment that just left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sent {
     /// Sequence number of the first byte.
     pub seq: u64,
     /// Payload bytes.
     pub len: u32,
-    /// Sent before.
+    /// True for a retransmission.
     pub retransmission: bool,
 }
 
-/// What a probe carries.
+/// Content of a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProbeKind {
-    /// A copy of the data segment sent last (Peach's dummy segment): worthless to the receiver.
+    /// A copy of the data segment sent last (Peach's dummy segment). It carries nothing new for the receiver.
     Dummy,
-    /// A copy of one outstanding segment, counted from the oldest, modulo the number outstanding (Swift, Peach+): repairs if
-    /// that one was lost.
+    /// A copy of one outstanding segment (Swift, Peach+). The index counts from the oldest, modulo the number outstanding. The
+    /// copy repairs the loss of that segment.
     Outstanding(u32),
-    /// A copy of the oldest segment that SACK shows to be missing and that was not sent again; where there is none, of the newest
-    /// outstanding one. Only such a copy is sure to repair something.
+    /// A copy of the oldest segment that is missing by SACK and not yet retransmitted, else of the newest outstanding one. The
+    /// copy of a missing segment always repairs a loss.
     Hole,
     /// The newest outstanding segment as an ordinary retransmission (STAR's acknowledgement error notification).
     Newest,
-    /// No new bytes, just below the first unacknowledged one: asks the receiver for an ACK.
+    /// One old byte just below the first unacknowledged one, which makes the receiver send an ACK.
     AckPath,
 }
 
-/// What asks the peer, before a timeout is believed, whether data or only ACKs were lost.
+/// Probe sent before a timeout is believed. Its answer shows whether data or only ACKs were lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeoutProbe {
-    /// The newest outstanding segment: it repairs no loss of an older one, so that the answer shows whether one was lost.
+    /// The newest outstanding segment. It repairs no older loss, so that the answer shows whether one happened.
     #[default]
     Newest,
     /// The segment that timed out.
@@ -340,7 +341,7 @@ pub enum TimeoutProbe {
 }
 
 impl TimeoutProbe {
-    /// As the engine sends it.
+    /// Returns the content of the probe for the engine.
     pub fn kind(self) -> ProbeKind {
         match self {
             Self::Newest => ProbeKind::Newest,
@@ -353,124 +354,128 @@ impl TimeoutProbe {
 /// A probe to send now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProbeRequest {
-    /// What it carries.
+    /// Content of the probe.
     pub kind: ProbeKind,
-    /// Echoed in the reply.
+    /// Tag that the reply echoes.
     pub tag: ProbeTag,
 }
 
-/// When the engine asks for probes: after it has sent all the data that the window allows, and after each segment of data where
-/// [`Prober::follows_each_segment`] says so.
+/// State of the sender when the engine asks for probes. It asks after all data that the window allows, and after each data
+/// segment if [`Prober::follows_each_segment`] is true.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProbeMoment {
-    /// Data segments (new or retransmitted) sent since the last arrival or wake-up.
+    /// Data segments (new or retransmitted) sent since the last arrival or timer event.
     pub data_sent: u32,
-    /// The last of these was new data.
+    /// True if the last of these carried new data.
     pub sent_newest: bool,
 }
 
-/// A probe was answered.
+/// The reply to a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProbeReply {
     /// Tag of the probe.
     pub tag: ProbeTag,
-    /// Segments that the reply acknowledged cumulatively: an outstanding segment may repair a hole.
+    /// Segments that the reply acknowledged cumulatively. A copy of an outstanding segment may fill a hole.
     pub acked: u32,
-    /// Recovery state in which the reply arrived.
+    /// Recovery state on arrival of the reply.
     pub phase: Phase,
 }
 
-/// How the engine holds the window against what was sent while it recovers from a loss.
+/// Quantity that the engine compares with the window during loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Accounting {
-    /// Against [`Path::in_flight`] (RFC 6675): each SACKed or lost segment makes room. The window stands still in fast recovery, so the
-    /// engine may spread its reduction over the round trip (proportional rate reduction, RFC 9937), and a loss in a window of data that a
-    /// mark has made smaller already is not reported (RFC 3168 section 6.1.2).
+    /// [`Path::in_flight`] (RFC 6675): each SACKed or lost segment makes room. The window is constant in fast recovery, so the
+    /// engine may spread its reduction over the round trip (PRR, RFC 9937). After a reduction by a mark, the engine does not
+    /// report a loss in the same window of data (RFC 3168 section 6.1.2).
     #[default]
     Pipe,
-    /// Against [`Path::in_flight`] as well, but the algorithm sets its window in fast recovery itself, or its rate rules: neither.
+    /// [`Path::in_flight`] without PRR: the algorithm sets its window in fast recovery itself, or only its rate limits the
+    /// sender.
     Own,
-    /// Against [`Path::outstanding`] (RFC 5681, RFC 6582): the algorithm inflates its own window on duplicate ACKs.
+    /// [`Path::outstanding`] (RFC 5681, RFC 6582): the algorithm inflates its own window on duplicate ACKs.
     Outstanding,
 }
 
-/// What a [`Detector`] says of the oldest outstanding segment.
+/// Verdict of a [`Detector`] about the oldest outstanding segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubt {
-    /// Nothing special.
+    /// No retransmission beyond the usual rules.
     None,
-    /// Retransmit the oldest segment now, though the usual evidence is missing (Vegas's fine-grained timeout).
+    /// Retransmit the oldest segment now, before the usual evidence (Vegas's fine-grained timeout).
     Oldest,
     /// Retransmit everything that is neither acknowledged nor SACKed (WestwoodBR's bulk repeat).
     Everything,
 }
 
-/// What an algorithm asks of the engine; asked once. What it does not want is left out altogether.
+/// Services that an algorithm needs from the engine. The engine asks once per connection and skips the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wants {
     /// Window arithmetic during recovery.
     pub accounting: Accounting,
-    /// Call [`CongestionControl::on_sent`].
+    /// True if the engine must call [`CongestionControl::on_sent`].
     pub sent: bool,
-    /// [`CongestionControl::spacing`] may be [`Spacing::Withheld`]: ask for it before anything is chosen to leave.
+    /// True if [`CongestionControl::spacing`] may return [`Spacing::Withheld`]. The engine then checks it before it selects a
+    /// segment.
     pub withholds: bool,
-    /// Nothing but the window holds data back, and the delivery rate is of no interest: leave out [`CongestionControl::spacing`] and
-    /// [`Ack::rate`].
+    /// True if only the window limits the sender and delivery rates are not used. The engine then skips
+    /// [`CongestionControl::spacing`] and [`Ack::rate`].
     pub window_only: bool,
-    /// [`CongestionControl::spacing`] always gives a rate, which belongs to the law: hosts that do not pace make another algorithm of it.
+    /// True if [`CongestionControl::spacing`] always sets a rate. Pacing is part of the law: without it, the host runs a
+    /// different algorithm.
     pub pacing: bool,
 }
 
 /// A congestion control algorithm.
 ///
-/// The engine calls `on_*` as things happen and then reads [`window`](Self::window) and [`spacing`](Self::spacing). Four methods are required:
-/// `window`, `on_ack`, `on_loss` and `on_rto`; they carry most algorithms. All times come from [`Path::now`].
+/// The engine calls the `on_*` methods, then reads [`window`](Self::window) and [`spacing`](Self::spacing). Four methods are
+/// required: `window`, `on_ack`, `on_loss` and `on_rto`; most algorithms need no others. All times come from [`Path::now`].
 ///
-/// Below the ten methods stand the capabilities that few algorithms have. The engine asks once which there are, when a connection begins, and
-/// skips the others; an algorithm that has one returns `Some(self)`, and must not change its mind over the life of the connection.
+/// The last five methods return optional capabilities. The engine asks for them once, when a connection begins. An algorithm with
+/// a capability returns `Some(self)`, and its answer must stay the same for the connection's life.
 pub trait CongestionControl: Send {
-    /// Congestion window in segments, at least one.
+    /// Congestion window in segments, at least 1.
     fn window(&self) -> f64;
 
-    /// An ACK arrived: new data acknowledged (`ack.acked > 0`), or a duplicate. Replies to probes are not reported here
-    /// unless they acknowledge new data.
+    /// Handles an ACK of new data (`ack.acked > 0`) or a duplicate ACK. The reply to a probe is reported here only if it
+    /// acknowledges new data.
     fn on_ack(&mut self, ack: &Ack, path: &Path);
 
-    /// A loss or mark episode begins (not called again before it ends). A mark, and a loss that a tail loss probe repaired, open
-    /// no recovery: the next ACK arrives in [`Phase::Open`].
+    /// Handles the start of a loss or mark episode; further losses of the episode make no call. A mark, or a loss repaired by a
+    /// tail loss probe, opens no recovery: the next ACK reports [`Phase::Open`].
     fn on_loss(&mut self, loss: &Loss, path: &Path);
 
-    /// The retransmission timer expired, and everything outstanding is taken for lost. Says what becomes of the timer.
+    /// Handles an expiry of the retransmission timer: everything outstanding counts as lost. Returns the timer's back-off.
     fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff;
 
-    /// How segments are spaced (unless [`Wants::window_only`]).
+    /// Spacing of segments (not read if [`Wants::window_only`]).
     fn spacing(&self) -> Spacing {
         Spacing::None
     }
 
-    /// A data segment leaves (if [`Wants::sent`]). Says with which drop priority; retransmissions never leave with a low one.
+    /// Handles a data segment that leaves (if [`Wants::sent`]). Returns its drop priority; retransmissions always leave at normal
+    /// priority.
     fn on_sent(&mut self, sent: &Sent, path: &Path) -> Priority {
         let _ = (sent, path);
         Priority::Normal
     }
 
-    /// The last `on_loss` or `on_rto` turned out to be a mistake.
+    /// Reverts the last `on_loss` or `on_rto`, which proved spurious.
     fn on_undo(&mut self, undo: Undo, path: &Path) {
         let _ = (undo, path);
     }
 
-    /// Something happened that happens rarely.
+    /// Handles a rare event.
     fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
         let _ = (event, path);
     }
 
-    /// What traces and figures show: window and slow-start threshold in segments (infinite if the algorithm has none yet), and the name of
-    /// the current phase in the words of the paper.
+    /// State for traces and figures: window and slow-start threshold in segments (infinite if there is none yet). The phase has
+    /// its name in the paper.
     fn snapshot(&self) -> WindowState {
         state(self, f64::INFINITY, "slow-start")
     }
 
-    /// What it asks of the engine.
+    /// Services needed from the engine.
     fn wants(&self) -> Wants {
         Wants::default()
     }
@@ -485,107 +490,108 @@ pub trait CongestionControl: Send {
         None
     }
 
-    /// Capability: asks the peer before it believes a timeout.
+    /// Capability: probes the peer before it believes a timeout.
     fn questioner(&mut self) -> Option<&mut dyn Questioner> {
         None
     }
 
-    /// Capability: finds losses by evidence of its own.
+    /// Capability: detects losses by its own rules.
     fn detector(&mut self) -> Option<&mut dyn Detector> {
         None
     }
 
-    /// Capability: is woken at times of its choice.
+    /// Capability: sets its own timer.
     fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
         None
     }
 }
 
-/// A [`CongestionControl::snapshot`] with this threshold and this phase.
+/// Returns a [`CongestionControl::snapshot`] with this threshold and this phase.
 pub fn state<C: CongestionControl + ?Sized>(cc: &C, ssthresh: f64, phase: &'static str) -> WindowState {
     WindowState { cwnd: cc.window(), ssthresh, pacing_bps: cc.spacing().rate().map_or(0, Rate::bps), phase }
 }
 
-/// An algorithm that sends probes: dummies, or copies of outstanding segments (TCP-Peach, TCP-Swift). Probes are offered in the handshake.
+/// An algorithm that sends probes: dummies, or copies of outstanding segments (TCP-Peach, TCP-Swift). The handshake then offers
+/// probes.
 pub trait Prober {
-    /// Asked after data until it returns `None`: the next probe to send now.
+    /// Returns the next probe to send now, or `None`. The engine repeats the call until it returns `None`.
     fn next_probe(&mut self, moment: &ProbeMoment, path: &Path) -> Option<ProbeRequest>;
 
-    /// Probes may leave between two segments of data as well.
+    /// True if probes may also leave between two data segments.
     fn follows_each_segment(&self) -> bool {
         false
     }
 
-    /// A probe was answered.
+    /// Handles the reply to a probe.
     fn on_probe_acked(&mut self, reply: &ProbeReply, path: &Path);
 
-    /// True while duplicate ACKs that report nothing new by SACK must not count as a sign of loss, because they may be the answers of a
-    /// receiver that does not know probes.
+    /// True while duplicate ACKs without new SACK blocks must not count as loss. They may be the answers of a receiver that does
+    /// not know probes.
     fn distrusts_duplicates(&self) -> bool {
         false
     }
 
-    /// Where the handshake agreed on no replies to probes, the peer's report of a duplicate (RFC 2883) with the range of a probe is taken for
-    /// the reply to it. Asked once.
+    /// True if a D-SACK report (RFC 2883) of a probe's range counts as its reply. It applies if the handshake did not agree on
+    /// replies; the engine asks once.
     fn takes_reports(&self) -> bool {
         false
     }
 }
 
-/// An algorithm that puts fields into its segments and reads what the receiver or routers make of them (XCP, TCP Real).
+/// An algorithm that writes fields into its segments and reads the answers of receiver or routers (XCP, TCP Real).
 pub trait Feedback {
-    /// Registry number of the receiver half to ask of the peer; zero if there is none, and only notices of the network are heard.
-    /// Asked once.
+    /// Registry number of the receiver half that the peer must run. Zero means none: only notices from the network are read. The
+    /// engine asks once.
     fn receiver(&self) -> u8;
 
-    /// Fields to put into a data segment about to leave (if the peer agreed to [`receiver`](Self::receiver)).
+    /// Returns the fields of a data segment that leaves (if the peer agreed to [`receiver`](Self::receiver)).
     fn stamp(&mut self, sent: &Sent, path: &Path) -> Extension {
         let _ = (sent, path);
         Extension::None
     }
 
-    /// Fields that came back with an ACK (if the peer agreed to [`receiver`](Self::receiver)), or a [`Notice`](bentpipe_base::Notice) that
-    /// came from the network by itself.
+    /// Handles the fields of an ACK (if the peer agreed to [`receiver`](Self::receiver)), or a [`Notice`](bentpipe_base::Notice)
+    /// that the network sent by itself.
     fn on_feedback(&mut self, fields: &Extension, path: &Path);
 }
 
-/// An algorithm that asks the peer before it believes a timeout (TCP-STAR). The engine then asks no question of its own.
+/// An algorithm that probes the peer before it believes a timeout (TCP-STAR). It replaces the engine's own probe.
 pub trait Questioner {
-    /// The retransmission timer expired: the probe to send before the timeout is believed, or `None` to believe it, which calls
-    /// [`CongestionControl::on_rto`]. After a probe no data leaves until it is answered or times out as well.
+    /// Returns the probe to send after an expiry of the retransmission timer. `None` believes the timeout, and the engine calls
+    /// [`CongestionControl::on_rto`]. After a probe, no data leaves before its answer or its timeout.
     fn question(&mut self, timeout: &Timeout, path: &Path) -> Option<ProbeKind>;
 }
 
-/// An algorithm that finds losses by evidence of its own (TCP Vegas, WestwoodBR).
+/// An algorithm that detects losses by its own rules (TCP Vegas, WestwoodBR).
 pub trait Detector {
-    /// Asked on every ACK and after every wake-up: should something be retransmitted ahead of the usual evidence?
-    /// `oldest_sent` is the time at which the oldest outstanding segment last left.
+    /// Returns the segments to retransmit before the usual evidence; called on every ACK and every timer event. `oldest_sent` is
+    /// the last transmission time of the oldest outstanding segment.
     fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt;
 }
 
-/// An algorithm that is woken at times of its choice.
+/// An algorithm with its own timer.
 pub trait Sleeper {
-    /// Time of the next wake-up, asked after every call; [`Instant::FAR_FUTURE`] for none.
+    /// Time of the next timer event, read after every call; [`Instant::FAR_FUTURE`] for none.
     fn wake_at(&self) -> Instant;
 
-    /// The wake-up time has come. Says whether to ask the peer for an ACK with an empty segment, though data may be withheld.
+    /// Handles the timer event. The result says whether an empty segment asks the peer for an ACK, even if data is withheld.
     fn on_wake(&mut self, path: &Path) -> Wake;
 }
 
-/// What follows a wake-up.
+/// Action after a timer event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
-    /// Nothing but what the algorithm changed.
+    /// No segment.
     Quiet,
     /// An empty segment asks the peer for an ACK.
     AskForAck,
 }
 
-/// The receiver half of an algorithm that has one.
+/// The receiver half of an algorithm.
 pub trait Reflector: Send {
-    /// A data segment arrived. `duplicate` if every byte of it was there already.
+    /// Handles a data segment that arrived. `duplicate` is true if the receiver already had every byte.
     fn on_data(&mut self, now: Instant, segment: &Segment, duplicate: bool);
 
-    /// Fields for the ACK about to leave.
+    /// Returns the fields of the ACK that leaves next.
     fn reply(&mut self, now: Instant) -> Extension;
 }

@@ -1,4 +1,4 @@
-//! Copa: aim at a rate that is the inverse of the queueing delay, and steer the window towards it.
+//! Copa: the target rate is inversely proportional to the queueing delay, and the window moves towards it.
 //!
 //! V. Arun, H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the Internet", USENIX NSDI 2018.
 //!
@@ -27,7 +27,7 @@ use crate::{
     Spacing, Start, Timeout, Undo, Wants, WindowState, state,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "copa",
     title: "steers the window to a rate that is the inverse of the queueing delay, and competes where it must",
@@ -43,23 +43,23 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// δ of the default mode: 1 / δ segments is about what waits in the queue.
+    /// δ of the default mode; about 1 / δ segments wait in the queue.
     #[serde(deserialize_with = "fraction")]
     pub delta: f64,
-    /// Switch to the competitive mode while others keep the queue full (section 2.2).
+    /// Switch to competitive mode while other flows keep the queue full (section 2.2).
     pub competes: bool,
-    /// Round trips in which the queue must have been nearly empty once.
+    /// Round trips within which the queue must be nearly empty at least once.
     #[serde(deserialize_with = "positive")]
     pub empty_rounds: f64,
-    /// Nearly empty: this share of the largest queueing delay at most.
+    /// Fraction of the maximum queueing delay up to which the queue is nearly empty.
     #[serde(deserialize_with = "fraction")]
     pub nearly_empty: f64,
-    /// Seconds for which RTTmin is remembered.
+    /// Length of the RTTmin filter in seconds.
     #[serde(deserialize_with = "positive")]
     pub min_rtt_window_s: f64,
-    /// Round trips in one direction after which the velocity doubles.
+    /// Round trips in the same direction after which the velocity doubles.
     pub steady_rounds: u32,
-    /// Rate of the spaced segments in windows per RTTstanding.
+    /// Pacing rate in windows per RTTstanding.
     #[serde(deserialize_with = "positive")]
     pub pace_gain: f64,
 }
@@ -85,16 +85,16 @@ impl Config {
     }
 }
 
-/// No window is smaller, but for the one segment after a timeout.
+/// Minimum window in segments, except for the one segment after a timeout.
 const SMALLEST: f64 = 2.0;
-/// RTTmax is that of so many round trips.
+/// Length of the RTTmax filter in round trips.
 const MAX_RTT_ROUNDS: u64 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
-    /// δ is the configured one, losses mean nothing.
+    /// δ is the configured value; losses are ignored.
     Default,
-    /// 1 / δ grows by one a round trip and is halved by a loss, as Reno's window is.
+    /// 1 / δ grows by 1 per round trip and halves at a loss, as Reno's window does.
     Competitive,
 }
 
@@ -104,19 +104,19 @@ enum Direction {
     Down,
 }
 
-/// How fast the window moves: the longer in one direction, the faster.
+/// Speed of the window, which rises while the direction stays the same.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Velocity {
     v: f64,
     direction: Direction,
     /// Round trips in this direction.
     rounds: u32,
-    /// The window when the segments acknowledged now were sent.
+    /// Window at the time when the segments acknowledged now were sent.
     window_before: f64,
 }
 
 impl Velocity {
-    /// A round trip is over (section 2.1 step 3).
+    /// Handles the end of a round trip (section 2.1 step 3).
     fn round(&mut self, window: f64, steady_rounds: u32) {
         let direction = if window > self.window_before { Direction::Up } else { Direction::Down };
         self.window_before = window;
@@ -126,7 +126,7 @@ impl Velocity {
             *self = Self { v: 1.0, direction, rounds: 0, ..*self };
         }
         if self.rounds >= steady_rounds {
-            // A window never moves faster than in slow start, so a larger v would mean nothing.
+            // The window never moves faster than in slow start, so a larger v has no effect.
             self.v = (2.0 * self.v).min(window.max(1.0));
         }
     }
@@ -148,11 +148,11 @@ pub struct Copa {
     nearly_empty_at: Instant,
     lost_in_round: bool,
     mss: f64,
-    /// What the last reduction changed, as it was before.
+    /// State before the last reduction.
     before: Option<Before>,
 }
 
-/// What a loss or a timeout changes.
+/// State that a loss or a timeout changes.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     cwnd: f64,
@@ -162,7 +162,7 @@ struct Before {
 }
 
 impl Copa {
-    /// A sender before its handshake.
+    /// Makes a sender before its handshake.
     pub fn new(config: Config, initial_window: f64) -> Self {
         let min_window = Duration::from_secs_f64(config.min_rtt_window_s).as_nanos();
         Self {
@@ -183,7 +183,7 @@ impl Copa {
         }
     }
 
-    /// RTTmin over ten seconds, RTTstanding over half a round trip, RTTmax over four.
+    /// Updates the three filters: RTTmin over ten seconds, RTTstanding over half a round trip, RTTmax over four.
     fn sample(&mut self, rtt: Duration, path: &Path) {
         let now = path.now.as_nanos();
         self.min.update(now, Reverse(rtt));
@@ -208,17 +208,17 @@ impl Copa {
         }
     }
 
-    /// λ_t: infinite while nothing waits.
+    /// Target rate λ_t; infinite without queueing delay.
     fn target(&self) -> f64 {
         1.0 / (self.delta * self.queueing_delay_s())
     }
 
-    /// λ.
+    /// Rate λ.
     fn rate(&self) -> f64 {
         self.standing_s().map_or(0.0, |standing| self.cwnd / standing)
     }
 
-    /// Section 2.1 steps 1 and 2: one ACK.
+    /// Handles one ACK (section 2.1 steps 1 and 2).
     fn steer(&mut self, acked: f64, window_limited: bool) {
         let up = self.rate() <= self.target();
         if self.slow_start && up {
@@ -239,7 +239,7 @@ impl Copa {
         self.before = Some(Before { cwnd, slow_start, delta, velocity });
     }
 
-    /// Once per round trip: velocity, mode and δ.
+    /// Updates velocity, mode and δ once per round trip.
     fn end_round(&mut self, path: &Path) {
         if self.slow_start {
             self.velocity.window_before = self.cwnd;
@@ -278,7 +278,7 @@ impl CongestionControl for Copa {
         }
     }
 
-    /// Section 2.2: only δ of the competitive mode reacts, by twice at most the default.
+    /// Section 2.2: a loss changes only δ of the competitive mode, to at most twice the default.
     fn on_loss(&mut self, _loss: &Loss, _path: &Path) {
         self.remember();
         self.lost_in_round = true;
@@ -302,7 +302,7 @@ impl CongestionControl for Copa {
         Spacing::at((bytes_per_s > 0.0).then(|| Rate::from_bytes_per_s(bytes_per_s)))
     }
 
-    /// A window that has outgrown what it was stays.
+    /// Keeps a window that has outgrown the one before the reduction.
     fn on_undo(&mut self, _undo: Undo, _path: &Path) {
         let Some(before) = self.before.take() else { return };
         self.lost_in_round = false;
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn the_target_is_the_inverse_of_the_queueing_delay() {
-        // 10 ms of queue: 1 / (0.5 * 0.01) = 200 segments a second, 112 segments in 0.56 s.
+        // 10 ms of queueing: 1 / (0.5 * 0.01) = 200 segments per second, 112 segments in 0.56 s.
         for (cwnd, after) in [(100.0, 100.02), (112.5, 112.5 - 2.0 / 112.5)] {
             let mut copa = copa(cwnd);
             copa.on_ack(&ack(560), &at(1000));
@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(copa.window(), 100.0, "once");
     }
 
-    /// Round trips of 700 ms in which the delay never falls: RTTmax is 1 s, RTTmin 550 ms.
+    /// Round trips of 700 ms whose delay never falls: RTTmax is 1 s, RTTmin 550 ms.
     fn crowd(copa: &mut Copa, from: u64, rounds: u64) {
         for round in from..from + rounds {
             let path = Path { snd_una: 1 + round * 10, snd_nxt: 1 + round * 10 + 5, ..at(round * 700) };

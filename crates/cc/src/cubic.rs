@@ -1,4 +1,4 @@
-//! CUBIC: the window follows a cubic function of the time since the last loss, whatever the round-trip time.
+//! CUBIC: the window is a cubic function of the time since the last loss, independent of the round-trip time.
 //!
 //! RFC 9438, Xu, Ha, Rhee, Goel, Eggert, "CUBIC for Fast and Long-Distance Networks", 2023.
 //!
@@ -14,7 +14,7 @@
 //! | `W_cubic(t)`    | `Curve::window`       | segments         |
 //! | `W_est`         | `Stage::w_est`        | segments         |
 //!
-//! What differs from the RFC stands in `papers/cubic.md`.
+//! `papers/cubic.md` lists the deviations from the RFC.
 
 use alloc::boxed::Box;
 
@@ -27,7 +27,7 @@ use crate::{
     Ack, Cause, Classic, CongestionControl, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start, Windows,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "cubic",
     title: "the window is a cubic function of the time since the last loss",
@@ -46,15 +46,15 @@ pub(crate) const BETA: f64 = 0.7;
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Aggressiveness in segments per cubic second (section 5.1).
+    /// `C`: aggressiveness in segments per second cubed (section 5.1).
     #[serde(deserialize_with = "positive")]
     pub c: f64,
-    /// What a loss leaves of the window (section 4.6).
+    /// Factor of the window after a loss (section 4.6).
     #[serde(deserialize_with = "fraction")]
     pub beta: f64,
-    /// Release bandwidth faster when the window at the loss is smaller than at the loss before (section 4.7).
+    /// Release bandwidth faster if the window at this loss is smaller than at the last one (section 4.7).
     pub fast_convergence: bool,
-    /// Leave the first slow start by HyStart++ (section 4.10).
+    /// End the first slow start by HyStart++ (section 4.10).
     pub hystart: bool,
 }
 
@@ -76,16 +76,16 @@ impl Config {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Curve {
     c: f64,
-    /// Where the curve is flat, in segments.
+    /// Window of the plateau, in segments.
     pub w_max: f64,
-    /// When the curve is flat.
+    /// Time of the plateau.
     k_s: f64,
 }
 
 impl Curve {
-    /// Section 4.2: a curve that passes through `cwnd` at time 0 and is flat at `w_max`.
+    /// Section 4.2: makes the curve through `cwnd` at time 0 with its plateau at `w_max`.
     pub fn new(cwnd: f64, w_max: f64, c: f64) -> Self {
-        // A window beyond W_max is an origin of its own: K = 0 (as after a timeout, section 4.8).
+        // A window beyond W_max is the plateau itself: K = 0 (as after a timeout, section 4.8).
         let w_max = w_max.max(cwnd);
         Self { c, w_max, k_s: libm::cbrt((w_max - cwnd) / c) } // Figure 2
     }
@@ -97,7 +97,8 @@ impl Curve {
     }
 }
 
-/// Section 4.7, Figure 6: where the next curve is flat after a loss at `cwnd`. A window that did not get as far as before leaves room.
+/// Section 4.7, Figure 6: plateau of the next curve after a loss at `cwnd`. If `cwnd` is below the last plateau, the new one is
+/// lower, to release bandwidth.
 pub(crate) fn next_w_max(cwnd: f64, w_max: f64, beta: f64) -> f64 {
     if cwnd < w_max { cwnd * (1.0 + beta) / 2.0 } else { cwnd }
 }
@@ -105,12 +106,12 @@ pub(crate) fn next_w_max(cwnd: f64, w_max: f64, beta: f64) -> f64 {
 /// One stage of congestion avoidance: from its first ACK to the next loss.
 #[derive(Clone, Copy, Debug)]
 struct Stage {
-    /// `t`: time in this stage, less the times in which the sender had nothing to send (section 5.8).
+    /// `t`: time in this stage, without the times in which the sender had nothing to send (section 5.8).
     elapsed_s: f64,
-    /// Arrival of the last ACK, from which `elapsed_s` goes on.
+    /// Arrival time of the last ACK; `elapsed_s` continues from it.
     last_ack: Instant,
     curve: Curve,
-    /// The window that Reno would have by now.
+    /// Reno's window at this time.
     w_est: f64,
 }
 
@@ -119,15 +120,15 @@ struct Stage {
 pub struct Cubic {
     config: Config,
     hystart: HyStart,
-    /// Plateau for the next stage; `None` before the first loss and after a timeout, when the stage begins on its plateau.
+    /// Plateau for the next stage; `None` before the first loss and after a timeout: the stage then begins on its plateau.
     w_max: Option<f64>,
-    /// Window before the last reduction: beyond it Reno's share grows at Reno's own pace.
+    /// Window before the last reduction. Above it, the Reno-friendly window grows at Reno's own rate.
     cwnd_prior: f64,
     stage: Option<Stage>,
 }
 
 impl Cubic {
-    /// The rule before its first ACK; `paced` if segments will be spaced.
+    /// Makes the rule in its initial state; `paced` is true if segments are paced.
     pub fn new(config: Config, paced: bool) -> Self {
         Self {
             config,
@@ -138,14 +139,14 @@ impl Cubic {
         }
     }
 
-    /// `α_cubic` of section 4.3: the additive increase that, with `β_cubic`, gives Reno's average window. From
-    /// `cwnd_prior` on the increase is Reno's own.
+    /// `α_cubic` of section 4.3: with `β_cubic`, this additive increase yields Reno's average window. From `cwnd_prior` on, the
+    /// increase is Reno's own.
     fn reno_alpha(&self, w_est: f64) -> f64 {
         if w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - self.config.beta) / (1.0 + self.config.beta) }
     }
 
-    /// Section 4.6, Figure 5: the part of the flight that survives. Segments that limited transmit sent beyond the
-    /// window do not count (RFC 5681 section 3.2 (2)).
+    /// Section 4.6, Figure 5: the part of the flight kept after a loss. Segments sent by limited transmit beyond the window do
+    /// not count (RFC 5681 section 3.2 (2)).
     fn survivors(&self, windows: &Windows, outstanding: u32) -> f64 {
         f64::from(outstanding).min(windows.cwnd) * self.config.beta
     }
@@ -179,7 +180,7 @@ impl Rule for Cubic {
             windows.cwnd = cwnd.max(stage.w_est); // section 4.3: Reno-friendly region
             return;
         }
-        // Sections 4.2, 4.4, 4.5: approach within one round trip what the curve says of its end.
+        // Sections 4.2, 4.4, 4.5: the target is the curve's value one round trip ahead.
         let target = stage.curve.window(stage.elapsed_s + path.srtt_s()).clamp(cwnd, 1.5 * cwnd);
         windows.cwnd = (cwnd + acked * (target - cwnd) / cwnd).min(target);
     }
@@ -196,8 +197,8 @@ impl Rule for Cubic {
         windows.reduce_to(self.survivors(windows, loss.outstanding), loss.cause);
     }
 
-    /// Moves `t` on. Time passes only between ACKs that find the window in use (section 5.8). No ACK for a whole
-    /// retransmission timeout, without a timeout, means that nothing was outstanding: that time does not count either.
+    /// Advances `t`. Time counts only between ACKs for which the window limits the sender (section 5.8). Without an ACK for a
+    /// whole RTO and without a timeout, nothing was outstanding; that time does not count.
     fn observe(&mut self, _windows: &mut Windows, ack: &Ack, path: &Path) {
         if let Some(stage) = &mut self.stage {
             let silence = path.now.since(stage.last_ack);
@@ -222,7 +223,7 @@ mod tests {
         Classic::new(Windows { cwnd, ssthresh: 2.0 }, Cubic::new(config, false))
     }
 
-    /// Acknowledges a window per round trip, evenly spaced, from `from` to `to` seconds.
+    /// Acknowledges one window per round trip, evenly spaced, from `from` to `to` seconds.
     fn run(sender: &mut Classic<Cubic>, from: f64, to: f64) {
         let mut now = from;
         while now <= to {
@@ -257,7 +258,7 @@ mod tests {
     fn one_ack_moves_towards_the_curve_one_round_trip_ahead() {
         let mut sender = cubic(100.0, Config::default());
         sender.on_loss(&fixture::loss(100), &path_at(0.0));
-        sender.on_ack(&fixture::ack(1), &path_at(1.0)); // at t = 0 Reno is ahead
+        sender.on_ack(&fixture::ack(1), &path_at(1.0)); // at t = 0 W_est exceeds the curve
         let cwnd = 70.0 + 3.0 * 0.3 / 1.7 / 70.0;
         assert!(close(sender.window(), cwnd));
         sender.on_ack(&fixture::ack(1), &path_at(1.1));
@@ -268,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_terrestrial_path_follows_reno() {
-        // Over 20 ms the cubic grows slower than Reno: W_est = 7 + 0.529 per window until the old window, then 1 per window.
+        // Over 20 ms the cubic grows slower than Reno. W_est is 7 + 0.529 per window up to the old window, then +1 per window.
         let mut sender = cubic(10.0, Config::default());
         sender.on_loss(&fixture::loss(10), &path_at(0.0));
         let near = |now| Path { srtt: Duration::from_millis(20), ..path_at(now) };

@@ -1,7 +1,7 @@
 //! Delivery-rate estimation (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation), for any transport.
 //!
-//! A transport numbers what it sends one by one from zero. It stamps each segment when it leaves, tells of each delivery, and asks for a sample
-//! when an acknowledgement has been taken.
+//! A transport numbers its segments from zero. It stamps each segment when it leaves, reports each delivery, and requests a
+//! sample after processing an acknowledgement.
 
 use alloc::collections::VecDeque;
 
@@ -9,47 +9,47 @@ use bentpipe_base::{Duration, Instant};
 
 use crate::RateSample;
 
-/// What is counted over the whole connection.
+/// Counters over the whole connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Totals {
-    /// Sequence numbers known to have arrived.
+    /// Sequence numbers known to be delivered.
     pub delivered: u64,
     /// Segments marked lost.
     pub lost: u32,
 }
 
-/// The counts when a segment left.
+/// Counters at the time when a segment left.
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     totals: Totals,
-    /// Time at which that much was delivered.
+    /// Time at which `delivered` reached that value.
     delivered_at: Instant,
-    /// Start of the sampling interval on the sending side.
+    /// Start of the sampling interval at the sender.
     first_sent_at: Instant,
-    /// Segments in flight, this one included.
+    /// Segments in flight, including this one.
     in_flight: u32,
-    /// The application did not fill the window.
+    /// True if the application did not fill the window.
     app_limited: bool,
 }
 
-/// Number of a segment, from the first that the connection sent on.
+/// Number of a segment, counted from the connection's first.
 pub type Index = u64;
 
-/// Counts of the connection from which each segment takes a snapshot when it leaves.
+/// Counters of the connection. Each segment stores a copy when it leaves.
 #[derive(Clone, Debug, Default)]
 pub struct DeliveryRate {
     delivered_at: Instant,
     first_sent_at: Instant,
-    /// Bytes delivered at which everything sent while the application was idle will have been acknowledged; zero if none.
+    /// Delivered bytes at which everything sent during an application-limited period is acknowledged; 0 if there is none.
     app_limited_until: u64,
-    /// The stamps of what is neither acknowledged nor forgotten.
+    /// Stamps of the segments not yet acknowledged or forgotten.
     stamps: VecDeque<Stamp>,
-    /// Index of the first.
+    /// Index of the first stamp.
     base: Index,
 }
 
 impl DeliveryRate {
-    /// Stamps a segment about to leave at `now`, while so many others are `in_flight`.
+    /// Stamps a segment that leaves at `now`, with `in_flight` other segments in flight.
     #[inline]
     pub fn stamp(&mut self, index: Index, now: Instant, (totals, in_flight): (Totals, u32)) {
         if in_flight == 0 {
@@ -69,13 +69,13 @@ impl DeliveryRate {
         }
     }
 
-    /// The application has less to send than the window allows.
+    /// Starts an application-limited period: the application offers less than the window allows.
     #[inline]
     pub fn app_limited(&mut self, delivered: u64, in_flight_bytes: u64) {
         self.app_limited_until = (delivered + in_flight_bytes).max(1);
     }
 
-    /// More has arrived.
+    /// Updates the delivered bytes.
     #[inline]
     pub fn deliver(&mut self, now: Instant, delivered: u64) {
         self.delivered_at = now;
@@ -84,8 +84,8 @@ impl DeliveryRate {
         }
     }
 
-    /// The sample of an acknowledgement whose newest delivered segment has this index and left last at `sent_at`. None if the interval is shorter
-    /// than the smallest round trip: such a sample measures ACK compression.
+    /// Returns the sample of an acknowledgement. Its newest delivered segment has this index and last left at `sent_at`. `None`
+    /// if the interval is shorter than minRTT: such a sample measures ACK compression.
     #[inline]
     pub fn sample(
         &mut self,
@@ -111,7 +111,7 @@ impl DeliveryRate {
         })
     }
 
-    /// Forgets the stamps of segments below `base`, which are acknowledged.
+    /// Removes the stamps of acknowledged segments below `base`.
     #[inline]
     pub fn forget_below(&mut self, base: Index) {
         let gone = ((base - self.base) as usize).min(self.stamps.len());
@@ -119,7 +119,7 @@ impl DeliveryRate {
         self.base = base;
     }
 
-    /// Bytes on the heap, for the memory bound.
+    /// Heap memory in bytes, for the memory bound.
     pub fn heap_bytes(&self) -> usize {
         size_of::<Self>() + self.stamps.capacity() * size_of::<Stamp>()
     }
@@ -135,7 +135,7 @@ mod tests {
         Instant::ZERO + Duration::from_millis(1000 + millis)
     }
 
-    /// A flow of full segments, and when they left.
+    /// A flow of full segments, with their send times.
     #[derive(Default)]
     struct Flow {
         rate: DeliveryRate,
@@ -162,7 +162,7 @@ mod tests {
         }
     }
 
-    /// One segment every 10 ms over a round trip of 100 ms is 100 kB/s from the eleventh on.
+    /// One segment every 10 ms over a round trip of 100 ms is 100 kB/s from the 11th segment on.
     #[test]
     fn a_steady_flow_has_its_rate() {
         let mut flow = Flow::default();
@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(flow.rate.stamps.len(), 10, "one for each segment outstanding");
     }
 
-    /// ACKs that were bunched on their way prove no higher rate than that at which the segments left.
+    /// ACKs compressed on the path must not show a higher rate than the segments' send rate.
     #[test]
     fn bunched_acks_do_not_raise_it() {
         let mut flow = Flow::default();
@@ -210,7 +210,7 @@ mod tests {
         assert!(!flow.deliver(220, (1, 2)).app_limited, "the mark has been delivered");
     }
 
-    /// The pause does not count.
+    /// The pause is not part of the sampling interval.
     #[test]
     fn after_a_pause_the_clock_begins_anew() {
         let mut flow = Flow::default();
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(flow.deliver(10_100, (1, 1)).interval, Duration::from_millis(100));
     }
 
-    /// A segment that leaves again is measured from then on.
+    /// A retransmitted segment is measured from its last transmission.
     #[test]
     fn losses_since_the_segment_left_are_counted() {
         let mut flow = Flow { totals: Totals { delivered: 0, lost: 2 }, ..Flow::default() };

@@ -1,4 +1,4 @@
-//! TCP DVegas: the queue in front of the satellite link tells the sender beside it what to do, every frame.
+//! TCP DVegas: the queue of the satellite link signals a window change to the adjacent sender in every frame.
 //!
 //! L. Wu, F. Peng, V. C. M. Leung, "Dynamic congestion control to improve performance of TCP split-connections over satellite
 //! links", IEEE PIMRC 2004; F. Peng, L. Wu, V. C. M. Leung, International Journal of Satellite Communications and Networking 24, 2006.
@@ -10,8 +10,8 @@
 //! | factor of a persistent reduction | [`Config::persistent_factor`] | - |
 //! | α, β, γ              | those of [Vegas](crate::vegas) | segments |
 //!
-//! In a split connection the sender stands beside the queue of its satellite terminal. That queue knows of congestion a round trip
-//! earlier than any ACK, and what it did not drop was lost to noise. Without signals this is Vegas.
+//! In a split connection the sender is adjacent to the queue of its satellite terminal. That queue detects congestion one round
+//! trip before any ACK does. Losses outside that queue are transmission errors. Without signals this is Vegas.
 
 use alloc::boxed::Box;
 
@@ -26,21 +26,21 @@ use crate::{
     Windows, forward,
 };
 
-/// What the queue says, in [`Extension::Value`] of the segments that pass it on their way to the sender.
+/// Signal of the queue, in [`Extension::Value`] of segments that pass it on their way to the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// There is room.
+    /// The queue has room.
     Up,
-    /// Neither room nor need.
+    /// Neither growth nor reduction.
     Hold,
-    /// More waits than has been granted slots.
+    /// More data waits than slots were granted.
     Down,
-    /// The buffer is nearly full: nothing must leave.
+    /// The buffer is nearly full: no data may leave.
     Stop,
 }
 
 impl Signal {
-    /// For the queue's side: the value that says this. Zero says nothing.
+    /// Encodes the signal, for the queue's side. Zero means no signal.
     pub const fn value(self) -> u64 {
         match self {
             Self::Up => 1,
@@ -50,7 +50,7 @@ impl Signal {
         }
     }
 
-    /// The signal of a value.
+    /// Decodes a signal.
     pub const fn from_value(value: u64) -> Option<Self> {
         match value {
             1 => Some(Self::Up),
@@ -62,7 +62,7 @@ impl Signal {
     }
 }
 
-/// The far end: answers with a value that says nothing, into which the queue beside the sender writes.
+/// The peer's half: it replies with an empty value, and the queue next to the sender writes its signal there.
 pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 5, build: || Box::new(Receiver) };
 
 struct Receiver;
@@ -75,7 +75,7 @@ impl Reflector for Receiver {
     }
 }
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "dvegas",
     title: "the queue in front of the satellite link tells the sender beside it what to do; Vegas without",
@@ -93,26 +93,26 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Least time between two reductions in seconds: a frame of the MAC.
+    /// Minimum time between two reductions in seconds: one MAC frame.
     #[serde(deserialize_with = "positive")]
     pub frame_s: f64,
-    /// What a persistent demand for less leaves of the window.
+    /// Factor of the window at a persistent reduction.
     #[serde(deserialize_with = "fraction")]
     pub persistent_factor: f64,
-    /// Each so many consecutive reductions use the factor; the others take one segment.
+    /// Every `persistent_after`-th consecutive reduction uses the factor; the others subtract one segment.
     pub persistent_after: u32,
-    /// Do not grow while the round-trip time shows a queue elsewhere, whatever the own queue says.
+    /// Do not grow while the round-trip time shows a queue elsewhere, whatever the adjacent queue signals.
     pub remote_check: bool,
     /// Segments in queues elsewhere that the remote check tolerates.
     #[serde(deserialize_with = "positive")]
     pub remote_queue: f64,
-    /// Vegas's thresholds, while there are no signals.
+    /// Vegas's α, used without signals.
     #[serde(deserialize_with = "positive")]
     pub alpha: f64,
-    /// See `alpha`.
+    /// Vegas's β, used without signals.
     #[serde(deserialize_with = "positive")]
     pub beta: f64,
-    /// See `alpha`.
+    /// Vegas's γ, used without signals.
     #[serde(deserialize_with = "positive")]
     pub gamma: f64,
 }
@@ -140,19 +140,19 @@ impl Config {
     }
 }
 
-/// What the queue has said so far.
+/// Signals received so far.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Told {
     signal: Signal,
     /// Time of the last reduction.
     reduced_at: Instant,
-    /// Reductions without another signal between.
+    /// Consecutive reductions without another signal between them.
     consecutive: u32,
     /// Time of the last `Down` or `Stop`.
     congested_at: Option<Instant>,
 }
 
-/// Vegas that listens to its queue.
+/// Vegas with signals from the adjacent queue.
 #[derive(Clone, Copy, Debug)]
 pub struct DVegas {
     config: Config,
@@ -161,14 +161,14 @@ pub struct DVegas {
 }
 
 impl DVegas {
-    /// The rule before the handshake.
+    /// Makes the rule in its initial state.
     pub fn new(config: Config) -> Self {
         let Config { alpha, beta, gamma, .. } = config;
         let vegas = vegas::Config { alpha, beta, gamma, ..vegas::Config::default() };
         Self { config, vegas: Vegas::new(vegas), told: None }
     }
 
-    /// One reduction per frame: a segment, and each third time in a row an eighth.
+    /// Reduces the window at most once per frame: by one segment, and by 1/8 at every third consecutive time.
     fn reduce_by_signal(&mut self, windows: &mut Windows, now: Instant) {
         let Some(told) = &mut self.told else { return };
         let frame = Duration::from_secs_f64(self.config.frame_s);
@@ -199,7 +199,7 @@ impl Rule for DVegas {
         self.vegas.on_event(windows, event, path);
     }
 
-    /// Vegas goes on measuring; it decides only where no queue does.
+    /// Vegas always measures, but decides only without signals.
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         let before = *windows;
         self.vegas.observe(windows, ack, path);
@@ -224,7 +224,7 @@ impl Rule for DVegas {
         }
     }
 
-    /// Where the queue speaks, a loss is an error of the channel and takes nothing.
+    /// With signals, a loss is a transmission error and does not reduce the window.
     fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         if self.told.is_none() {
             self.vegas.reduce(windows, loss, path);
@@ -237,7 +237,7 @@ impl DVegas {
         self.told.is_some_and(|told| told.signal == Signal::Stop)
     }
 
-    /// The signal of the queue.
+    /// Handles the queue's signal.
     fn hear(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
         let Extension::Value(value) = fields else { return };
         let Some(signal) = Signal::from_value(*value) else { return };
@@ -256,7 +256,8 @@ impl DVegas {
         }
     }
 
-    /// A timeout without a word of the queue for a timeout's time is a burst of errors: half the window, and no longer timer.
+    /// Handles a timeout. Without any signal for one RTO, it was an error burst: the window halves and the timer keeps its
+    /// length.
     fn time_out(windows: &mut Windows, told: Told, (timeout, path): (&Timeout, &Path)) -> BackOff {
         let congested = told.congested_at.is_some_and(|at| path.now.since(at) <= path.rto);
         if congested {
@@ -271,7 +272,7 @@ impl DVegas {
     }
 }
 
-/// A window after Vegas, or after the signals of the queue.
+/// A window set by Vegas or by the queue's signals.
 #[derive(Clone, Debug)]
 struct Sender {
     classic: Classic<DVegas>,

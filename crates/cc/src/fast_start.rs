@@ -1,4 +1,5 @@
-//! TCP Fast Start: begin with the window of the last transfer, sent with low drop priority, and give up cheaply when it is stale.
+//! TCP Fast Start: the first flight uses the window of the last transfer at low drop priority. A stale window is abandoned at
+//! little cost.
 //!
 //! V. N. Padmanabhan, R. H. Katz, "TCP Fast Start: A Technique for Speeding Up Web Transfers", IEEE GLOBECOM Internet
 //! Mini-Conference 1998.
@@ -11,7 +12,7 @@
 //! | reset timer                  | `Attempt::reset_at`               | time     |
 //! | fast-start segments lost     | `State::Repairing::lost`          | segments |
 //!
-//! Everything else is Reno's. We could read the abstract only: `papers/fast-start.md` says what is rebuilt.
+//! The rest is Reno. Only the abstract was available: `papers/fast-start.md` lists the reconstructed parts.
 
 use alloc::boxed::Box;
 
@@ -26,7 +27,7 @@ use crate::{
     Timeout, Wake, Wants, Windows, forward,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "fast-start",
     title: "begins with the window of the last transfer, in low priority",
@@ -43,16 +44,16 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Seconds after which a saved window is worth nothing.
+    /// Seconds after which a saved window expires.
     #[serde(deserialize_with = "positive")]
     pub max_age_s: f64,
-    /// A saved window is dropped if the round-trip time differs by more than this part: it is another route.
+    /// Maximum relative difference of the round-trip time. A larger one means another route, and the saved window is dropped.
     #[serde(deserialize_with = "fraction")]
     pub rtt_tolerance: f64,
-    /// Part of the window whose loss is an ordinary loss; more than that, and it was as if Fast Start had not been tried.
+    /// Fraction of the window whose loss counts as ordinary loss. With more losses the sender restarts as if without Fast Start.
     #[serde(deserialize_with = "fraction")]
     pub few_lost: f64,
-    /// Send the fast-start window with low drop priority. Without it a stale window hurts others.
+    /// Send the fast-start window at low drop priority. At normal priority a stale window causes losses to other flows.
     pub low_priority: bool,
 }
 
@@ -70,13 +71,13 @@ impl Config {
     }
 }
 
-/// A window of the past, being sent.
+/// The sending of a saved window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Attempt {
     cwnd: f64,
-    /// First sequence number that is not part of it.
+    /// First sequence number after it.
     end: u64,
-    /// Without any ACK until then it failed.
+    /// Time limit: without any ACK by then the attempt has failed.
     reset_at: Instant,
 }
 
@@ -84,31 +85,31 @@ struct Attempt {
 enum State {
     /// An ordinary sender.
     Off,
-    /// The window is set; its first segment is still to leave.
+    /// The window is set, and no segment has left yet.
     Armed { cwnd: f64 },
     /// The fast-start phase.
     Running(Attempt),
-    /// A segment of it was lost: counts how many were.
+    /// A segment of the saved window was lost; `lost` counts the losses.
     Repairing { cwnd: f64, lost: u32, counted_at: Instant },
-    /// It failed: everything is to be sent again.
+    /// The attempt failed: everything must be sent again.
     Failed,
 }
 
-/// The largest window of which a whole round trip was delivered without a loss.
+/// Largest window that was delivered for a whole round trip without a loss.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Proven {
     window: f64,
-    /// Largest flight of this round trip.
+    /// Largest flight of this round trip, in segments.
     flight: u32,
     lossy: bool,
 }
 
-/// What Fast Start adds to Reno.
+/// Fast Start's additions to Reno.
 #[derive(Clone, Debug)]
 struct FastStart {
     config: Config,
     memory: Option<PathMemory>,
-    /// Where a connection without a past begins.
+    /// Initial windows of a connection without a saved window.
     fresh: Windows,
     mss: u32,
     srtt_s: f64,
@@ -131,7 +132,7 @@ impl FastStart {
         }
     }
 
-    /// The saved window, if it is worth anything here and now and no other connection has it in hand.
+    /// Returns the saved window if it has not expired, fits this path and is not in use by another connection.
     fn recall(&self, path: &Path) -> Option<Saved> {
         let memory = self.memory.as_ref()?;
         let saved = memory.saved()?;
@@ -142,28 +143,28 @@ impl FastStart {
         (fits && memory.take(path.now, path.now + path.srtt * 2)).then_some(saved)
     }
 
-    /// True if the windows are now those of the past.
+    /// Adopts the saved windows. Returns true if they are set.
     fn begin(&mut self, windows: &mut Windows, path: &Path) -> bool {
         let Some(saved) = self.recall(path) else { return false };
-        // Not cut to the receive window, which the engine respects anyway: that of a SYN is small for lack of a scale.
+        // Not cut to the receive window: the engine respects it anyway, and the window of a SYN is small because it is unscaled.
         *windows = saved.windows;
         self.state = State::Armed { cwnd: windows.cwnd };
         self.srtt_s = path.srtt_s();
         true
     }
 
-    /// The reset timer: as the retransmission timer, without its coarse floor.
+    /// Returns the reset time: the RTO without its coarse minimum.
     fn reset_at(path: &Path) -> Instant {
         path.now + path.srtt + path.rttvar * 4
     }
 
-    /// As if it had not been tried.
+    /// Returns to the initial windows, as without Fast Start.
     fn give_up(&mut self, windows: &mut Windows) {
         *windows = self.fresh;
         self.proven = Proven::default();
     }
 
-    /// Whether so many losses make the attempt a failure.
+    /// True if `lost` segments of a window of `cwnd` make the attempt a failure.
     fn many(&self, lost: u32, cwnd: f64) -> bool {
         f64::from(lost) > cwnd * self.config.few_lost
     }
@@ -173,7 +174,7 @@ impl FastStart {
             State::Running(attempt) if path.snd_una >= attempt.end => self.state = State::Off,
             State::Running(attempt) if ack.acked > 0 => attempt.reset_at = Self::reset_at(path),
             State::Repairing { .. } if ack.phase != Phase::Recovery => self.state = State::Off,
-            // The losses that began the episode are counted already.
+            // The losses that began the episode are already counted.
             State::Repairing { cwnd, lost, counted_at } if path.now > *counted_at => {
                 *lost += ack.lost;
                 let (lost, cwnd) = (*lost, *cwnd);
@@ -196,7 +197,7 @@ impl FastStart {
         }
     }
 
-    /// Keeps what was learnt: at the end, and whenever the application has nothing more to send for now.
+    /// Saves the windows, at the end and whenever the application has nothing to send.
     fn save(&self, windows: &Windows, path: &Path) {
         let Some(memory) = &self.memory else { return };
         let flight = f64::from(self.proven.flight).max(self.fresh.cwnd);
@@ -248,7 +249,7 @@ impl Rule for FastStart {
     }
 }
 
-/// Reno's window, and a first window that leaves with low priority.
+/// Reno's window, with a first flight at low priority.
 #[derive(Clone, Debug)]
 struct Sender {
     classic: Classic<FastStart>,
@@ -270,7 +271,7 @@ impl CongestionControl for Sender {
         back_off
     }
 
-    /// After an idle time the saved window counts again.
+    /// After an idle time the saved window is used again.
     fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
         let Classic { windows, rule, .. } = &mut self.classic;
         if matches!(event, ConnectionEvent::Idle { .. }) && rule.begin(windows, path) {
@@ -279,7 +280,7 @@ impl CongestionControl for Sender {
         self.classic.on_event(event, path);
     }
 
-    /// Over a round trip, not in one burst.
+    /// The first window is paced over a round trip.
     fn spacing(&self) -> Spacing {
         let FastStart { state, mss, srtt_s, .. } = self.classic.rule;
         let (State::Armed { cwnd } | State::Running(Attempt { cwnd, .. })) = state else {
@@ -331,7 +332,7 @@ impl Sleeper for Sender {
         }
     }
 
-    /// The reset timer: nothing at all came back.
+    /// The reset timer expired: no ACK arrived.
     fn on_wake(&mut self, path: &Path) -> Wake {
         if path.now >= self.wake_at() {
             let Classic { windows, rule, .. } = &mut self.classic;
@@ -377,14 +378,14 @@ mod tests {
         Sent { seq, len: 1000, retransmission: false }
     }
 
-    /// A connection that has sent its first segment.
+    /// Makes a connection that has sent its first segment.
     fn running() -> Sender {
         let mut sender = open(&memory(32.0), &path_at(0.0));
         sender.on_sent(&sent(1), &path_at(0.0));
         sender
     }
 
-    /// 32 segments in one round trip, all of low priority and none after; an ACK ends the phase.
+    /// 32 segments leave in one round trip, all at low priority; an ACK ends the phase.
     #[test]
     fn the_first_window_is_that_of_the_last_transfer() {
         let mut sender = running();
@@ -401,7 +402,7 @@ mod tests {
         assert_eq!(sender.on_sent(&sent(31_001), &path_at(0.6)), Priority::Normal);
     }
 
-    /// All of it dropped: the reset timer ends it after RTT + 4 RTTVAR, before any retransmission timeout.
+    /// All segments are dropped. The reset timer expires after RTT + 4 RTTVAR, before any RTO.
     #[test]
     fn silence_is_given_up_after_590_ms() {
         let mut sender = running();

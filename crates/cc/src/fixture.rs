@@ -1,4 +1,4 @@
-//! What the unit tests feed to algorithms: a quiet GEO path and an unremarkable ACK, to be changed by struct update.
+//! Inputs of the unit tests: a GEO path without losses and an ordinary ACK, to be changed by struct update.
 
 use bentpipe_base::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use crate::{Ack, Cause, Loss, Path, PeerProbes, Phase, Start};
 /// Segment size of the tests.
 pub const MSS: u32 = 1000;
 
-/// A connection with an initial window of `initial_window` segments, no slow-start threshold, and nothing known of earlier ones.
+/// Makes a connection with an initial window of `initial_window` segments, no ssthresh and no saved state.
 pub fn start(initial_window: f64) -> Start {
     Start { mss: MSS, initial_window, initial_ssthresh: f64::INFINITY, paced: false, seed: 1, memory: None }
 }
 
-/// A GEO path of 550 ms with a receive window of 64 segments.
+/// Returns a GEO path of 550 ms with a receive window of 64 segments.
 pub fn path() -> Path {
     let rtt = Duration::from_millis(550);
     Path {

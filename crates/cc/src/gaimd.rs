@@ -1,4 +1,4 @@
-//! GAIMD: Reno's law with other numbers, friendly to Reno and smoother: a smaller step up, and a smaller one down.
+//! GAIMD: AIMD with a smaller increase and a smaller decrease than Reno. It is friendly to Reno, and smoother.
 //!
 //! Y. R. Yang, S. S. Lam, "General AIMD Congestion Control", IEEE ICNP 2000.
 //!
@@ -8,7 +8,7 @@
 //! | `α`    | [`Config::increase`]  | segments / round trip |
 //! | `β`    | [`Config::remains`]   | -        |
 //!
-//! What differs from the paper stands in `papers/gaimd.md`.
+//! `papers/gaimd.md` lists the deviations from the paper.
 
 use alloc::boxed::Box;
 
@@ -19,7 +19,7 @@ use crate::{
     Ack, Cause, Classic, CongestionControl, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start, Windows,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "gaimd",
     title: "Reno's law with smaller steps: a third of a segment up per round trip, an eighth down at a loss",
@@ -30,20 +30,20 @@ pub const ENTRY: Entry = Entry {
     ..SENDER_ONLY
 };
 
-/// Parameters of GAIMD. Friendly to Reno are those with `α = 4 (1 - β²) / 3`.
+/// Parameters of GAIMD. A pair is friendly to Reno if `α = 4 (1 - β²) / 3`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Segments that the window grows by in a round trip of congestion avoidance.
+    /// `α`: growth of the window in congestion avoidance, in segments per round trip.
     #[serde(deserialize_with = "positive")]
     pub increase: f64,
-    /// Share of the window that a loss leaves.
+    /// `β`: factor of the window after a loss.
     #[serde(deserialize_with = "fraction")]
     pub remains: f64,
 }
 
 impl Default for Config {
-    /// The pair that the paper recommends.
+    /// The pair recommended by the paper.
     fn default() -> Self {
         Self { increase: 0.31, remains: 0.875 }
     }
@@ -69,7 +69,7 @@ impl Rule for Gaimd {
     }
 
     fn reduce(&mut self, windows: &mut Windows, loss: &Loss, _path: &Path) {
-        // Slow start has overshot by up to the window itself, whatever the law above the threshold is.
+        // Slow start overshoots by up to the whole window, independent of the law above ssthresh: halve.
         if loss.cause == Cause::Timeout || windows.in_slow_start() {
             return windows.halve(loss);
         }
@@ -87,7 +87,7 @@ mod tests {
         Classic::new(Windows { cwnd, ssthresh }, Gaimd { config })
     }
 
-    /// Section III: 4 (1 - 49/64) / 3 = 0.3125, rounded to 0.31 in the paper; Reno is the pair 1 and 1/2.
+    /// Section III: 4 (1 - 49/64) / 3 = 0.3125, in the paper 0.31; Reno is the pair (1, 1/2).
     #[test]
     fn the_recommended_pair_is_friendly_to_reno() {
         for (increase, remains) in [(0.31, 0.875), (1.0, 0.5)] {

@@ -1,4 +1,4 @@
-//! HighSpeed TCP: the larger the window, the faster it grows and the less it gives up.
+//! HighSpeed TCP: a larger window grows faster, and loses a smaller fraction at a loss.
 //!
 //! RFC 3649, Floyd, "HighSpeed TCP for Large Congestion Windows", 2003. Limited slow start: RFC 3742, Floyd, 2004.
 //!
@@ -13,7 +13,7 @@
 //! | `p(w)`          | `loss_rate`                 | losses / segment |
 //! | `max_ssthresh` (RFC 3742) | [`Config::max_ssthresh`] | segments |
 //!
-//! What differs from the RFC stands in `papers/highspeed.md`.
+//! `papers/highspeed.md` lists the deviations from the RFC.
 
 use alloc::boxed::Box;
 
@@ -24,18 +24,18 @@ use crate::{
     Ack, Cause, Classic, CongestionControl, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start, Windows,
 };
 
-/// Where `a(w)` and `b(w)` are taken from.
+/// Source of `a(w)` and `b(w)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Law {
-    /// From the equations of section 5.
+    /// The equations of section 5.
     #[default]
     Formula,
-    /// From the table of appendix B, as the kernels do.
+    /// The table of appendix B, as in kernels.
     Table,
 }
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "highspeed",
     title: "the larger the window, the faster it grows and the less a loss costs",
@@ -53,18 +53,18 @@ pub const ENTRY: Entry = Entry {
 pub struct Config {
     /// Equations or table.
     pub law: Law,
-    /// Windows up to this are Reno's (section 5). Has no effect on the table.
+    /// Largest window with Reno's law (section 5). Has no effect with the table.
     #[serde(deserialize_with = "positive")]
     pub low_window: f64,
-    /// Window at which a loss costs only `high_decrease` (section 5). Has no effect on the table.
+    /// Window at which a loss costs only `high_decrease` (section 5). Has no effect with the table.
     #[serde(deserialize_with = "positive")]
     pub high_window: f64,
-    /// Share of the window lost at `high_window` (section 5). Has no effect on the table.
+    /// Fraction of the window lost at `high_window` (section 5). Has no effect with the table.
     #[serde(deserialize_with = "fraction")]
     pub high_decrease: f64,
-    /// Slow start by RFC 3742 beyond `max_ssthresh`: no doubling of huge windows.
+    /// Use limited slow start (RFC 3742) beyond `max_ssthresh`: huge windows do not double.
     pub limited_slow_start: bool,
-    /// Window in segments beyond which limited slow start holds back (RFC 3742 section 2).
+    /// Window in segments above which limited slow start slows the growth (RFC 3742 section 2).
     #[serde(deserialize_with = "positive")]
     pub max_ssthresh: f64,
 }
@@ -82,10 +82,10 @@ impl Default for Config {
     }
 }
 
-/// Reno's share of the window lost, which every window up to `Low_Window` loses.
+/// Reno's decrease, valid for all windows up to `Low_Window`.
 const LOW_DECREASE: f64 = 0.5;
 
-/// Section 5, equation (3): the loss rate at which a window of `w` is the average.
+/// Section 5, equation (3): the loss rate whose average window is `w`.
 fn loss_rate(w: f64) -> f64 {
     0.078 / libm::pow(w, 1.2)
 }
@@ -97,14 +97,14 @@ impl Config {
         Box::new(Classic::new(windows, HighSpeed::new(*self)))
     }
 
-    /// `b(w)`: the share of the window that a loss takes.
+    /// `b(w)`: fraction of the window subtracted at a loss.
     fn decrease(&self, w: f64) -> f64 {
         match self.law {
             Law::Formula if w <= self.low_window => LOW_DECREASE,
             Law::Formula => {
                 let low = libm::log(self.low_window);
                 let position = (libm::log(w) - low) / (libm::log(self.high_window) - low);
-                // Beyond High_Window the share stays what it is there; so it does if the two windows coincide or are swapped.
+                // Beyond High_Window the decrease is constant; likewise if both windows coincide or are swapped.
                 let position = if position >= 0.0 { position.min(1.0) } else { 1.0 };
                 LOW_DECREASE * (1.0 - position) + self.high_decrease * position
             }
@@ -112,7 +112,7 @@ impl Config {
         }
     }
 
-    /// `a(w)`: the growth per round trip.
+    /// `a(w)`: growth in segments per round trip.
     fn increase(&self, w: f64) -> f64 {
         match self.law {
             Law::Formula if w <= self.low_window => 1.0,
@@ -129,18 +129,18 @@ impl Config {
 #[derive(Clone, Debug)]
 pub struct HighSpeed {
     config: Config,
-    /// The whole segments of the window for which `increase` was computed, and `a(w)` of them.
+    /// Whole segments of the window for which `increase` was computed, and its `a(w)`.
     computed_for: f64,
     increase: f64,
 }
 
 impl HighSpeed {
-    /// The rule before its first ACK.
+    /// Makes the rule in its initial state.
     pub fn new(config: Config) -> Self {
         Self { config, computed_for: 0.0, increase: 1.0 }
     }
 
-    /// `a(w)`, computed once per segment of growth: logarithms and powers are too slow for every ACK.
+    /// `a(w)`, computed once per segment of growth: logarithms and powers are too slow for each ACK.
     fn increase(&mut self, w: f64) -> f64 {
         let whole = libm::floor(w);
         if whole != self.computed_for {
@@ -154,7 +154,7 @@ impl Rule for HighSpeed {
     fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, _path: &Path) {
         let held_back = self.config.limited_slow_start && windows.cwnd > self.config.max_ssthresh;
         let pace = if held_back {
-            // RFC 3742 section 2: at most max_ssthresh / 2 per round trip.
+            // RFC 3742 section 2: growth of at most max_ssthresh / 2 per round trip.
             libm::floor(windows.cwnd / (0.5 * self.config.max_ssthresh))
         } else {
             1.0
@@ -170,13 +170,13 @@ impl Rule for HighSpeed {
         if loss.cause == Cause::Timeout {
             return windows.halve(loss);
         }
-        // What limited transmit sent beyond the window does not count (RFC 5681 section 3.2 step 2).
+        // Segments sent by limited transmit beyond the window do not count (RFC 5681 section 3.2 step 2).
         let flight = f64::from(loss.outstanding).min(windows.cwnd);
         windows.reduce_to(flight * (1.0 - self.config.decrease(windows.cwnd)), loss.cause);
     }
 }
 
-/// Appendix B: `(w, b(w))`; the row that is the first to reach `w` counts from one as `a(w)`.
+/// Appendix B: rows of `(w, b(w))`. The number of the first row with at least `w`, counted from 1, is `a(w)`.
 #[rustfmt::skip]
 const TABLE: [(f64, f64); 73] = [
     (38.0, 0.50), (118.0, 0.44), (221.0, 0.41), (347.0, 0.38), (495.0, 0.37), (663.0, 0.35), (851.0, 0.34),
@@ -193,7 +193,7 @@ const TABLE: [(f64, f64); 73] = [
     (84035.0, 0.10), (89053.0, 0.10), (94717.0, 0.09),
 ];
 
-/// The first row that reaches `w`; the last one beyond the table.
+/// Index of the first row with at least `w`; of the last row beyond the table.
 fn row(w: f64) -> usize {
     TABLE.partition_point(|(reach, _)| *reach < w).min(TABLE.len() - 1)
 }

@@ -1,4 +1,4 @@
-//! TCP Hybla: send as a reference connection of 25 ms would, whatever the round-trip time.
+//! TCP Hybla: the sending rate is that of a reference connection with a round trip of 25 ms.
 //!
 //! C. Caini, R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous networks", International Journal of Satellite
 //! Communications and Networking 22(5), 2004.
@@ -12,8 +12,8 @@
 //! | B(t) = W / RTT   | [`CongestionControl::spacing`]        | segments / s    |
 //! | initial bandwidth estimate | `Train::gap`       | s / segment     |
 //!
-//! The continuous law that the two per-ACK laws below follow is `W(t) = ρ 2^(ρ t / RTT)` until `t_γ = RTT0 log2 γ`, then
-//! `W(t) = ρ (ρ (t - t_γ) / RTT + γ)`: W / RTT is that of the reference connection at every t.
+//! The two per-ACK laws below follow a continuous law. It is `W(t) = ρ 2^(ρ t / RTT)` until `t_γ = RTT0 log2 γ`, then `W(t) =
+//! ρ (ρ (t - t_γ) / RTT + γ)`. W / RTT equals that of the reference connection at every t.
 
 use alloc::boxed::Box;
 
@@ -27,7 +27,7 @@ use crate::{
     Rule, SENDER_ONLY, Sent, Spacing, Start, Wants, Windows, forward,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "hybla",
     title: "grows as a connection of 25 ms would, whatever the round-trip time, and spaces its segments",
@@ -46,24 +46,25 @@ pub struct Config {
     /// Round-trip time of the reference connection in seconds.
     #[serde(deserialize_with = "positive")]
     pub rtt0_s: f64,
-    /// Initial window of the reference connection in segments; ours is ρ times as large.
+    /// Initial window of the reference connection in segments. This connection's window is ρ times as large.
     #[serde(deserialize_with = "positive")]
     pub initial_window: f64,
-    /// Slow-start threshold of the reference connection in segments, where no estimate says better; ours is ρ times as large.
+    /// Initial ssthresh of the reference connection in segments, used without an estimate. This connection's ssthresh is ρ
+    /// times as large.
     #[serde(deserialize_with = "positive")]
     pub gamma: f64,
-    /// Set the first threshold from the spacing of the ACKs of the first segments.
+    /// Set the first ssthresh from the spacing of the first ACKs.
     pub estimate: bool,
-    /// Segments that leave back to back for the estimate.
+    /// Segments sent back to back for the estimate.
     pub train: u32,
-    /// Space segments by RTT / W.
+    /// Pace segments at intervals of RTT / W.
     pub spacing: bool,
-    /// Rate of the spaced segments in W / RTT.
+    /// Pacing rate in multiples of W / RTT.
     #[serde(deserialize_with = "positive")]
     pub pace_gain: f64,
     /// Window after a timeout.
     pub after_timeout: AfterTimeout,
-    /// Which Hybla.
+    /// Variant of Hybla.
     pub compat: Compat,
 }
 
@@ -83,23 +84,23 @@ impl Default for Config {
     }
 }
 
-/// Where a timeout leaves the window.
+/// Window after a timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AfterTimeout {
     /// One segment (RFC 5681).
     One,
-    /// ρ segments, which is one segment of the reference connection.
+    /// ρ segments, which corresponds to one segment of the reference connection.
     Rho,
 }
 
-/// Which Hybla to be.
+/// Variant of Hybla.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compat {
-    /// The paper's: real numbers, estimate and spacing as configured, growth by segments acknowledged.
+    /// The paper: real numbers, optional estimate and pacing, growth per acknowledged segment.
     Paper,
-    /// The module of the Linux kernel: fixed-point numbers, growth by ACKs, neither estimate nor spacing.
+    /// The Linux kernel module: fixed-point numbers, growth per ACK, neither estimate nor pacing.
     Linux,
 }
 
@@ -119,16 +120,16 @@ impl Config {
     }
 }
 
-/// 2^16 segments per ACK are as good as any larger number, and do not overflow.
+/// Larger exponents have no further effect, and 2^16 segments per ACK do not overflow.
 const MAX_EXPONENT: f64 = 16.0;
 
-/// ρ and what follows from it, renewed only when a smaller round-trip time is seen.
+/// ρ and derived values, updated only when a smaller round-trip time is seen.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Scale {
-    /// Smallest smoothed round-trip time: queueing must not make the sender faster.
+    /// Minimum smoothed RTT: queueing must not raise the rate.
     min_srtt: Duration,
     rho: f64,
-    /// `2^ρ - 1`: segments per segment acknowledged in slow start.
+    /// `2^ρ - 1`: growth in slow start, in segments per acknowledged segment.
     slow_start_step: f64,
 }
 
@@ -141,27 +142,28 @@ impl Scale {
     }
 }
 
-/// How far the estimate at the start has come.
+/// Progress of the estimate at the start.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Estimate {
-    /// The train leaves or its ACKs arrive; the window stands still. `end` is the first sequence number after the train.
+    /// The train is leaving or its ACKs are arriving; the window is constant. `end` is the first sequence number after the
+    /// train.
     Pending { end: u64, left: u32, train: Train },
-    /// Made, given up, or not wanted.
+    /// The estimate is complete, abandoned or disabled.
     Done,
 }
 
-/// The growth of the Linux module, in its own fixed-point numbers.
+/// Window growth of the Linux module in its fixed-point numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct FixedPoint {
     /// `rho_3ls`: 8 ρ.
     rho_3ls: u32,
-    /// `snd_cwnd_cents`: 128ths of a segment not yet added.
+    /// `snd_cwnd_cents`: growth not yet added, in 1/128 of a segment.
     cents: u32,
     /// `snd_cwnd_cnt`: ACKs since the window last grew.
     unchanged: u32,
 }
 
-/// `2^(k / 8)` in 128ths.
+/// `2^(k / 8)` in units of 1/128.
 const POWERS: [u32; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 
 impl FixedPoint {
@@ -175,7 +177,7 @@ impl FixedPoint {
         (self.rho_3ls * self.rho_3ls) << 1
     }
 
-    /// Segments in 128ths that one ACK adds.
+    /// Growth per ACK in 1/128 of a segment.
     fn increment(&self, windows: &Windows) -> u32 {
         if windows.in_slow_start() {
             let fraction = POWERS[(self.rho_3ls % 8) as usize];
@@ -185,7 +187,7 @@ impl FixedPoint {
         }
     }
 
-    /// One ACK, however many segments it covers.
+    /// Handles one ACK; the number of segments that it covers has no effect.
     fn grow(&mut self, windows: &mut Windows) {
         let slow_start = windows.in_slow_start();
         let increment = self.increment(windows);
@@ -198,7 +200,7 @@ impl FixedPoint {
         if grown > increment / 128 {
             self.unchanged = 0;
         }
-        // A window so large that the increment vanishes grows once per window.
+        // If the window is so large that the increment rounds to zero, it grows by one segment per window.
         if increment == 0 && f64::from(self.unchanged) >= windows.cwnd {
             grown += 1;
             self.unchanged = 0;
@@ -210,19 +212,19 @@ impl FixedPoint {
     }
 }
 
-/// Growth by ρ, spacing, and a threshold measured at the start.
+/// Growth by ρ, pacing, and an ssthresh measured at the start.
 #[derive(Clone, Copy, Debug)]
 pub struct Hybla {
     config: Config,
     scale: Scale,
     estimate: Estimate,
     fixed_point: FixedPoint,
-    /// Bytes per second for each segment of the window; zero before the first round-trip sample.
+    /// Pacing rate per segment of the window in bytes per second; 0 before the first round-trip sample.
     bytes_per_s_per_segment: f64,
 }
 
 impl Hybla {
-    /// The rule before the handshake.
+    /// Makes the rule in its initial state.
     pub fn new(config: Config) -> Self {
         let pending = Estimate::Pending { end: 0, left: config.train, train: Train::default() };
         Self {
@@ -238,7 +240,7 @@ impl Hybla {
         self.config.compat == Compat::Linux
     }
 
-    /// ρ follows the smallest smoothed round-trip time.
+    /// Updates ρ from the minimum smoothed RTT.
     fn rescale(&mut self, path: &Path) {
         if !path.srtt.is_zero() && path.srtt < self.scale.min_srtt {
             self.scale = Scale::of(path.srtt, self.config.rtt0_s);
@@ -246,8 +248,8 @@ impl Hybla {
         }
     }
 
-    /// The first threshold: what the bottleneck carries in the smallest round trip (Hoe). Without a measurement that of the
-    /// reference connection stands.
+    /// Sets the first ssthresh to bottleneck rate times minRTT (Hoe). Without a measurement the reference connection's
+    /// ssthresh remains.
     fn measure(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         let Estimate::Pending { end, left, train } = &mut self.estimate else { return };
         if ack.acked > 0 && path.snd_una <= *end {
@@ -320,7 +322,7 @@ impl Rule for Hybla {
     }
 }
 
-/// Hybla's window, and segments that are spaced.
+/// Hybla's window with pacing.
 #[derive(Clone, Debug)]
 struct Sender {
     classic: Classic<Hybla>,
@@ -335,7 +337,7 @@ impl Sender {
 impl CongestionControl for Sender {
     forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
 
-    /// RTT / W between segments, but the train leaves back to back.
+    /// Spacing of RTT / W between segments; the train leaves back to back.
     fn spacing(&self) -> Spacing {
         let Hybla { config, estimate, bytes_per_s_per_segment, .. } = &self.classic.rule;
         let in_train = matches!(estimate, Estimate::Pending { left: 1.., .. });
@@ -381,7 +383,7 @@ mod tests {
         Path { srtt: rtt, min_rtt: rtt, receive_window: 10_000, ..fixture::path() }
     }
 
-    /// Without the estimate, which holds the window back until it is made.
+    /// Makes a sender without the estimate, which would hold the window constant until its end.
     fn hybla(cwnd: f64, ssthresh: f64) -> Sender {
         let config = Config { estimate: false, ..Config::default() };
         Sender::new(Windows { cwnd, ssthresh }, Hybla::new(config))
@@ -511,7 +513,7 @@ mod tests {
         sender.on_event(ConnectionEvent::Established, &path(55));
         assert_eq!((sender.window(), sender.spacing().rate()), (2.0, None));
         sender.on_ack(&fixture::ack(2), &path(55));
-        // 2.125 -> 8 * 2.125 = 17: 4 * 139 - 128 = 428 128ths.
+        // 2.125 -> 8 * 2.125 = 17: growth of 4 * 139 - 128 = 428 units of 1/128.
         assert_eq!((sender.window(), sender.classic.rule.fixed_point.cents), (5.0, 428 - 3 * 128));
     }
 }

@@ -1,4 +1,4 @@
-//! HyStart++: leave slow start when the delay says that the queue grows, before it overflows.
+//! HyStart++: slow start ends when a rising delay shows that the queue grows, before the queue overflows.
 //!
 //! RFC 9406, Balasubramanian, Huang, Olson, "HyStart++: Modified Slow Start for TCP", 2023.
 //!
@@ -12,8 +12,8 @@
 //! | `L`                   | `Pace::limit`                | segments |
 //! | `N_RTT_SAMPLE` and the other constants | constants of the same name | |
 //!
-//! A component for the slow start of any [`Rule`](crate::Rule): call [`HyStart::grow`] instead of adding the
-//! acknowledged segments, and [`HyStart::stop`] at the first loss or timeout.
+//! A component for the slow start of any [`Rule`](crate::Rule). Call [`HyStart::grow`] instead of adding the acknowledged
+//! segments, and [`HyStart::stop`] at the first loss or timeout.
 
 use alloc::boxed::Box;
 
@@ -21,30 +21,30 @@ use bentpipe_base::Duration;
 
 use crate::{Ack, Path, Windows};
 
-/// Section 4.3: samples a round must have before it is judged.
+/// Section 4.3: minimum number of samples to evaluate a round.
 const N_RTT_SAMPLE: u32 = 8;
-/// Section 4.3: smallest rise of the delay that ends slow start.
+/// Section 4.3: minimum delay increase that ends slow start.
 const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
-/// Section 4.3: largest rise of the delay that slow start tolerates.
+/// Section 4.3: maximum delay increase that slow start tolerates.
 const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
-/// Section 4.3: share of the round-trip time that may be queue.
+/// Section 4.3: divisor of the round-trip time; the quotient is the tolerated delay increase.
 const MIN_RTT_DIVISOR: u64 = 8;
-/// Section 4.3: how much slower than slow start conservative slow start grows.
+/// Section 4.3: factor by which conservative slow start grows slower than slow start.
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 /// Section 4.3: rounds of conservative slow start before congestion avoidance.
 const CSS_ROUNDS: u32 = 5;
 
-/// How the sender spaces its segments, which decides how much one ACK may add (`L`, section 4.3).
+/// Pacing of the sender, which sets the window growth allowed per ACK (`L`, section 4.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// Segments leave as soon as the window allows: a jump of the window is a burst on the line.
+    /// No pacing: a jump of the window sends a burst.
     Bursts,
-    /// Segments are spaced, so a jump does no harm.
+    /// Segments are paced: a jump of the window sends no burst.
     Paced,
 }
 
 impl Pace {
-    /// `L`: the most segments that one ACK adds to the window.
+    /// `L`: maximum window growth per ACK, in segments.
     fn limit(self) -> f64 {
         match self {
             Self::Bursts => 8.0,
@@ -56,7 +56,7 @@ impl Pace {
 /// One round trip, delimited by sequence numbers (section 4.2).
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// The round ends when this is acknowledged; zero before the first ACK.
+    /// Sequence number whose acknowledgement ends the round; 0 before the first ACK.
     end: u64,
     min_rtt: Duration,
     last_min_rtt: Duration,
@@ -75,7 +75,7 @@ impl Round {
         self.samples >= N_RTT_SAMPLE
     }
 
-    /// Section 4.2: the delay rose by more than `RttThresh` against the round before.
+    /// Section 4.2: true if the delay exceeds the last round's by more than `RttThresh`.
     fn shows_queue(&self) -> bool {
         if !self.is_conclusive() || self.last_min_rtt == Duration::MAX {
             return false;
@@ -91,20 +91,20 @@ impl Round {
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// Standard slow start, watching the delay.
+    /// Standard slow start with a check of the delay.
     Standard,
-    /// Conservative slow start (CSS): grow slowly until it is clear whether the rise of the delay was a false alarm.
+    /// Conservative slow start (CSS): slow growth until the delay increase is confirmed or refuted.
     Conservative { baseline: Duration, rounds: u32 },
 }
 
 /// The slow start of RFC 9406.
 #[derive(Clone, Debug)]
 pub struct HyStart {
-    /// None in plain slow start. After the first one the threshold is known, and nothing needs to be watched (section 4.3).
+    /// `None` in plain slow start. After the first slow start ssthresh is known and no check is needed (section 4.3).
     watch: Option<Box<Watch>>,
 }
 
-/// What the first slow start watches.
+/// State of the delay check in the first slow start.
 #[derive(Clone, Copy, Debug)]
 struct Watch {
     pace: Pace,
@@ -113,24 +113,24 @@ struct Watch {
 }
 
 impl HyStart {
-    /// For a connection about to begin.
+    /// Makes the state for a new connection.
     pub fn new(pace: Pace) -> Self {
         Self { watch: Some(Box::new(Watch { pace, round: Round::FIRST, stage: Stage::Standard })) }
     }
 
-    /// Plain slow start of RFC 5681 from the beginning: the option turned off.
+    /// Makes a plain slow start of RFC 5681: the option turned off.
     pub fn off() -> Self {
         Self { watch: None }
     }
 
-    /// [`HyStart::new`] for a sender whose segments will be spaced or not ([`Start::paced`](crate::Start::paced)), or [`HyStart::off`], as
-    /// configured.
+    /// Returns [`HyStart::new`] if `on`, for a sender with or without pacing ([`Start::paced`](crate::Start::paced)); else
+    /// [`HyStart::off`].
     pub fn configured(on: bool, paced: bool) -> Self {
         let pace = if paced { Pace::Paced } else { Pace::Bursts };
         if on { Self::new(pace) } else { Self::off() }
     }
 
-    /// Grows the window for an ACK of new data in slow start; ends slow start by lowering `ssthresh` to the window.
+    /// Grows the window for an ACK of new data in slow start. Ends slow start by lowering `ssthresh` to the window.
     pub fn grow(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         let acked = f64::from(ack.acked);
         let Some(watch) = &mut self.watch else {
@@ -151,14 +151,14 @@ impl HyStart {
         }
     }
 
-    /// A loss, mark or timeout: slow start ends here for good (section 4.2).
+    /// Ends slow start for good after a loss, mark or timeout (section 4.2).
     pub fn stop(&mut self) {
         self.watch = None;
     }
 }
 
 impl Watch {
-    /// Between slow start and its conservative form, in both directions (section 4.2).
+    /// Switches between slow start and its conservative form, in both directions (section 4.2).
     fn look(&mut self) {
         self.stage = match self.stage {
             Stage::Standard if self.round.shows_queue() => {
@@ -173,9 +173,9 @@ impl Watch {
         };
     }
 
-    /// A round is over, and slow start with it if enough of them were conservative.
+    /// Handles the end of a round. Returns true if enough conservative rounds have passed to end slow start.
     fn ends_slow_start(&mut self, path: &Path) -> bool {
-        // The first ACK finds no round yet; the initial window, which it belongs to, is the first round.
+        // The first ACK finds no round yet. The initial window, which it belongs to, is the first round.
         let began = self.round.end > 0;
         if !began {
             self.round.end = path.snd_nxt;
@@ -195,7 +195,7 @@ mod tests {
 
     const MSS: u64 = fixture::MSS as u64;
 
-    /// Feeds whole rounds: each ACK covers one segment, and the window it opens is sent at once.
+    /// Feeds whole rounds: each ACK covers one segment, and new window is used at once.
     struct Feed {
         hystart: HyStart,
         windows: Windows,
@@ -272,7 +272,7 @@ mod tests {
     fn five_conservative_rounds_lead_to_congestion_avoidance() {
         let mut feed = Feed::new();
         feed.round(550);
-        // The eighth sample of this round begins CSS: 8 + 12 / 4 more. The rest of the round counts as the first of five.
+        // The eighth sample of this round begins CSS: growth of 8 + 12 / 4. The rest of the round counts as the first of five.
         feed.round(600);
         assert_eq!(feed.windows.cwnd, 20.0 + 8.0 + 12.0 / 4.0);
         for _ in 0..3 {

@@ -1,4 +1,5 @@
-//! TCP Jersey: routers warn of congestion, so that a loss without a warning is noise; with one, the window is what was measured.
+//! TCP Jersey: routers warn of congestion. A loss without a warning is a transmission error; with one, the measured rate sets the
+//! window.
 //!
 //! K. Xu, Y. Tian, N. Ansari, "TCP-Jersey for Wireless IP Communications", IEEE Journal on Selected Areas in Communications 22(4), 2004.
 //!
@@ -12,7 +13,7 @@
 //! | `ownd`             | `Jersey::optimal`       | segments |
 //! | congestion warning (CW) | `Jersey::warnings` | -        |
 //!
-//! What differs from the paper stands in `papers/jersey.md`.
+//! `papers/jersey.md` lists the deviations from the paper.
 
 use alloc::boxed::Box;
 
@@ -27,31 +28,31 @@ use crate::{
     Start, Windows,
 };
 
-/// Round-trip time that the measured rate is multiplied with.
+/// Round-trip time that is multiplied with the measured rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowRtt {
-    /// The smoothed one.
+    /// Smoothed RTT.
     #[default]
     Smoothed,
-    /// The smallest one: what the path carries without a queue.
+    /// minRTT: the window then fills the path without a queue.
     Minimum,
 }
 
-/// What a loss does while no router has ever warned: perhaps none can.
+/// Reaction to a loss before the first warning, when routers perhaps cannot warn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unwarned {
-    /// Halve as Reno does, unless both ends agreed on marks: who asks for them expects routers that warn.
+    /// Halve as Reno, unless both ends agreed on ECN: a host that enables ECN expects routers that warn.
     #[default]
     HalveWithoutEcn,
-    /// Halve as Reno does.
+    /// Halve as Reno.
     Halve,
     /// Keep the window, as after any loss without a warning.
     Keep,
 }
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "jersey",
     title: "routers warn of congestion, so a loss without a warning is noise",
@@ -71,13 +72,13 @@ pub struct Config {
     /// Length of the estimator's window in round-trip times.
     #[serde(deserialize_with = "positive")]
     pub k: f64,
-    /// Round-trip time that makes a window of the rate.
+    /// Round-trip time that converts the rate into a window.
     pub window_rtt: WindowRtt,
-    /// What a loss does before the first warning.
+    /// Reaction to a loss before the first warning.
     pub unwarned: Unwarned,
-    /// Rate control sets the window to the measured one even if that is more than the window was.
+    /// Rate control may also raise the window to the measured one.
     pub may_raise: bool,
-    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    /// Treatment of duplicate ACKs when a cumulative ACK covers their segments, without SACK.
     pub credit: Credit,
 }
 
@@ -101,16 +102,16 @@ impl Config {
     }
 }
 
-/// What the routers have said.
+/// Warnings received from routers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Warnings {
-    /// Nothing: perhaps no router can warn.
+    /// No warning: perhaps no router can warn.
     Never,
-    /// The last warning.
+    /// Time of the last warning.
     Last(Instant),
 }
 
-/// What a loss means.
+/// Interpretation of a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Congestion,
@@ -128,7 +129,7 @@ pub struct Jersey {
 }
 
 impl Jersey {
-    /// The rule before its first ACK.
+    /// Makes the rule in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,
@@ -138,7 +139,7 @@ impl Jersey {
         }
     }
 
-    /// `ownd = R_n RTT / segment size`.
+    /// Computes `ownd = R_n RTT / segment size`.
     fn optimal(&self, path: &Path) -> f64 {
         let rtt = match self.config.window_rtt {
             WindowRtt::Smoothed => path.srtt,
@@ -147,7 +148,7 @@ impl Jersey {
         segments(self.estimate.rate(), rtt, path.mss)
     }
 
-    /// A loss within a round trip of a warning is congestion.
+    /// A loss within one round trip after a warning is congestion.
     fn judge(&self, loss: &Loss, path: &Path) -> Verdict {
         match self.warnings {
             _ if loss.cause == Cause::Mark => Verdict::Congestion,
@@ -197,7 +198,7 @@ impl Rule for Jersey {
         }
     }
 
-    /// The estimate goes on, and what the routers said was said.
+    /// The estimate and the routers' warnings are kept.
     fn undo(&mut self, _before: Self) {}
 }
 
@@ -217,14 +218,14 @@ mod tests {
         Path { min_rtt: rtt, srtt: rtt, mss: 1448, ..fixture::path_at(seconds) }
     }
 
-    /// A sender of 432 segments that has measured 1 MB/s.
+    /// Makes a sender with a window of 432 segments that has measured 1 MB/s.
     fn jersey(config: Config) -> Classic<Jersey> {
         let rule = Jersey::new(config);
         let estimate = rule.estimate.having(1e6);
         Classic::new(Windows { cwnd: 432.0, ssthresh: 200.0 }, Jersey { estimate, ..rule })
     }
 
-    /// Nothing is delivered by it, so that the estimate stays.
+    /// An ACK with a warning. It delivers nothing, so the estimate does not change.
     fn warning() -> Ack {
         Ack { ecn_echo: true, dsack: true, ..fixture::ack(0) }
     }

@@ -1,11 +1,10 @@
-//! Congestion control: what an algorithm is told, what it decides, and the registry of all of them.
+//! Congestion control: the inputs and outputs of an algorithm, and the registry of all algorithms.
 //!
-//! An algorithm is a pure state machine. It never sees a connection, a clock or a socket: the engine counts everything
-//! once (flight, round-trip time, delivery rate, recovery episodes) and hands over small structs. Windows are real
-//! numbers counted in full-sized segments, as in the papers; the engine sends while
-//! `in flight < floor(min(window, receive window))`.
+//! An algorithm is a pure state machine without access to connection, clock or socket. The engine counts flight,
+//! round-trip time, delivery rate and recovery episodes, and passes them in small structs. Windows are real numbers of
+//! full-sized segments, as in the papers. The engine sends while `in flight < floor(min(window, receive window))`.
 //!
-//! Reading order: [`CongestionControl`], then [`Classic`] with [`reno`], then any other algorithm beside its paper.
+//! Reading order: [`CongestionControl`], [`Classic`], [`reno`]; then any other algorithm together with its paper.
 
 #![cfg_attr(not(test), no_std)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]

@@ -1,8 +1,8 @@
-//! What the connections of a host to one destination know together: RFC 2140, RFC 9040.
+//! State shared by a host's connections to the same destination: RFC 2140, RFC 9040.
 //!
-//! A driver that wants connections to learn from each other owns one [`PathMemory`] per destination and hands a clone to each of
-//! them in [`Start::memory`](crate::Start::memory). Nothing is shared otherwise, and the memory has no clock: what it holds
-//! depends on the calls of its connections only.
+//! A driver that shares state between connections owns one [`PathMemory`] per destination. It passes a clone to each connection
+//! in [`Start::memory`](crate::Start::memory). Connections share nothing else. The memory has no clock: its content depends only
+//! on the calls of its connections.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,23 +13,23 @@ use spin::{Mutex, MutexGuard};
 
 use crate::windows::Windows;
 
-/// What an earlier connection left behind (RFC 9040 section 6).
+/// State saved by an earlier connection (RFC 9040 section 6).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Saved {
     /// Window and threshold.
     pub windows: Windows,
     /// Smoothed round-trip time.
     pub srtt: Duration,
-    /// When it was saved.
+    /// Time of the save.
     pub at: Instant,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     saved: Option<Saved>,
-    /// No other connection may start from the saved window before this.
+    /// Time before which no other connection may start from the saved window.
     taken_until: Instant,
-    /// The connections that share now.
+    /// Connections that share their windows now.
     members: Vec<Member>,
     next_ticket: u64,
 }
@@ -38,9 +38,9 @@ struct Shared {
 #[derive(Clone, Copy, Debug)]
 struct Member {
     ticket: u64,
-    /// As it said last, less what newcomers took.
+    /// The windows of its last call, minus the parts taken by newcomers.
     windows: Windows,
-    /// What newcomers left of its windows since.
+    /// Factor of its windows that newcomers left since its last call.
     keeps: f64,
 }
 
@@ -58,18 +58,18 @@ impl PathMemory {
         self.0.lock()
     }
 
-    /// What was saved last.
+    /// Returns the last saved state.
     pub fn saved(&self) -> Option<Saved> {
         self.shared().saved
     }
 
-    /// Replaces what was saved.
+    /// Replaces the saved state.
     pub fn save(&self, saved: Saved) {
         self.shared().saved = Some(saved);
     }
 
-    /// Reserves the saved window until `until`, so that two connections do not both send it at once. False if another one
-    /// holds it.
+    /// Reserves the saved window until `until`, so that two connections do not both send it at once. Returns false if it is
+    /// reserved already.
     pub fn take(&self, now: Instant, until: Instant) -> bool {
         let mut shared = self.shared();
         let free = shared.taken_until <= now;
@@ -79,8 +79,8 @@ impl PathMemory {
         free
     }
 
-    /// Joins the connections that share their windows. If there are others, everyone gives so much that the newcomer has its
-    /// equal part and the sum stays what it was; otherwise it brings `own`.
+    /// Joins the connections that share their windows. Existing members give up equal fractions, so that the newcomer has an
+    /// equal share and the sum is constant. The first member brings `own`.
     pub fn join(&self, own: Windows) -> (Seat, Windows) {
         let mut shared = self.shared();
         let others = shared.members.len() as f64;
@@ -103,13 +103,13 @@ impl PathMemory {
         (Seat { memory: self.clone(), ticket }, windows)
     }
 
-    /// Connections that share their windows now.
+    /// Returns the number of connections that share their windows now.
     pub fn members(&self) -> usize {
         self.shared().members.len()
     }
 }
 
-/// Two handles are equal if they share.
+/// Two handles are equal if they share the same memory.
 impl PartialEq for PathMemory {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
@@ -136,7 +136,7 @@ impl Windows {
     }
 }
 
-/// One connection's place among those that share their windows; given back when dropped.
+/// A connection's membership, which ends when it is dropped.
 #[derive(Debug)]
 pub struct Seat {
     memory: PathMemory,
@@ -144,7 +144,7 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// What newcomers took since the last call comes off `windows`; what is left is what the others see from now on.
+    /// Subtracts the parts taken by newcomers since the last call from `windows`. The result is what other members see.
     pub fn settle(&self, windows: &mut Windows) {
         let mut shared = self.memory.shared();
         if let Some(member) = shared.members.iter_mut().find(|member| member.ticket == self.ticket) {
@@ -168,7 +168,7 @@ mod tests {
         Windows { cwnd, ssthresh }
     }
 
-    /// The sum stays: 40 become 20 and 20, then three times 13.33; without it there would be 40 and 10 and 10.
+    /// The sum is constant: 40 becomes 20 and 20, then three times 13.33. A wrong division would yield 40, 10 and 10.
     #[test]
     fn newcomers_take_from_everyone() {
         let memory = PathMemory::new();

@@ -1,4 +1,4 @@
-//! TCP New Vegas: Vegas for long round trips, with spaced pairs of segments and rapid window convergence.
+//! TCP New Vegas: Vegas for long round trips, with paced pairs of segments and rapid window convergence.
 //!
 //! J. Sing, B. Soh, "TCP New Vegas: Improving the Performance of TCP Vegas Over High Latency Links", IEEE NCA 2005, and "TCP New
 //! Vegas: Performance Evaluation and Validation", IEEE ISCC 2006.
@@ -11,9 +11,9 @@
 //! | gap between pairs, `2 RTT / W` | [`CongestionControl::spacing`]          | bytes / s |
 //! | step of the convergence   | `Steps::size`                       | segments |
 //!
-//! Three changes to [Vegas](crate::vegas): *pacing*, so that no burst of its own looks like a queue; *packet pairing*, so that a receiver
-//! that acknowledges every second segment answers at once and the round-trip time is not that of its timer; *rapid window
-//! convergence*, so that a slow start that ended too early costs few round trips instead of one per segment.
+//! It makes three changes to [Vegas](crate::vegas). *Pacing*: a burst of the sender does not look like a queue. *Packet pairing*:
+//! a receiver that acknowledges every second segment replies at once, without its timer. *Rapid window convergence*: a slow start
+//! that ended too early costs fewer round trips than one per segment.
 
 use alloc::boxed::Box;
 
@@ -27,7 +27,7 @@ use crate::{
     Phase, Priority, Rule, SENDER_ONLY, Sent, Spacing, Start, Wants, Windows, forward,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "new-vegas",
     title: "Vegas for long round trips: spaced pairs of segments and rapid window convergence",
@@ -43,32 +43,32 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Grow while fewer segments than this wait in queues.
+    /// Grow while fewer segments than this are queued.
     #[serde(deserialize_with = "positive")]
     pub alpha: f64,
-    /// Shrink while more segments than this wait in queues.
+    /// Shrink while more segments than this are queued.
     #[serde(deserialize_with = "positive")]
     pub beta: f64,
-    /// Leave slow start when more segments than this wait in queues.
+    /// End slow start when more segments than this are queued.
     #[serde(deserialize_with = "positive")]
     pub gamma: f64,
-    /// First step of the rapid convergence as a share of the window.
+    /// First step of the rapid convergence as a fraction of the window.
     #[serde(deserialize_with = "fraction")]
     pub convergence_share: f64,
-    /// Factor by which a step of the rapid convergence exceeds the one before while there is room: 1 repeats the first, 2 doubles until there is none, and
-    /// then halves back.
+    /// Growth factor of the convergence steps while the path has room. With 1 all steps are equal. With 2 they double until the
+    /// path is full, then halve.
     #[serde(deserialize_with = "positive")]
     pub convergence_growth: f64,
-    /// Round trips after which the rapid convergence is over in any case.
+    /// Maximum duration of the rapid convergence in round trips.
     pub convergence_rounds: u32,
-    /// Segments that leave back to back: 2 for pairs, 1 for pacing alone.
+    /// Segments sent back to back: 2 for pairs, 1 for pacing alone.
     pub pair: u32,
-    /// Rate of the spaced pairs in windows per round trip.
+    /// Pacing rate in windows per round trip.
     #[serde(deserialize_with = "positive")]
     pub pace_gain: f64,
-    /// Which round-trip time of a round counts.
+    /// Round-trip time that represents a round.
     pub delay: Delay,
-    /// Forget a base round-trip time after so many seconds; 0 for never.
+    /// Length of the base round-trip time filter in seconds; 0 never forgets.
     #[serde(deserialize_with = "not_negative")]
     pub base_rtt_window_s: f64,
 }
@@ -90,13 +90,13 @@ impl Default for Config {
     }
 }
 
-/// The round-trip time that stands for a round.
+/// Round-trip time that represents a round.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Delay {
     /// The mean.
     Mean,
-    /// The smallest: what varies with the frames of a TDMA channel does not look like a queue.
+    /// The minimum: variations by the frames of a TDMA channel do not look like a queue.
     Smallest,
 }
 
@@ -108,13 +108,13 @@ impl Config {
     }
 }
 
-/// Windows up to here leave slow start without rapid convergence: its steps would be single segments.
+/// Windows up to this size end slow start without rapid convergence: its steps would be single segments.
 const TOO_SMALL_TO_CONVERGE: f64 = 4.0;
 
-/// Where the rapid convergence stands.
+/// State of the rapid convergence.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Steps {
-    /// Segments that the next round may add or take.
+    /// Segments that the next round may add or subtract.
     size: f64,
     /// Rounds so far.
     rounds: u32,
@@ -136,12 +136,12 @@ pub struct NewVegas {
     epoch: Epoch,
     growth: Growth,
     lifeline: Lifeline,
-    /// Bytes per second for each segment of the window; zero before the first round-trip sample.
+    /// Pacing rate per segment of the window in bytes per second; 0 before the first round-trip sample.
     bytes_per_s_per_segment: f64,
 }
 
 impl NewVegas {
-    /// The rule before the handshake.
+    /// Makes the rule in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,
@@ -153,7 +153,7 @@ impl NewVegas {
         }
     }
 
-    /// The end of a round.
+    /// Handles the end of a round.
     fn decide(&mut self, windows: &mut Windows, measured: &Measured) {
         let delta = match self.config.delay {
             Delay::Mean => measured.delta,
@@ -169,7 +169,7 @@ impl NewVegas {
         };
     }
 
-    /// Doubles every round: the bursts for whose sake Vegas waits every other one are gone.
+    /// Doubles in every round. Vegas doubles in every second round because of its bursts, and pacing removes them.
     fn slow_start_round(&mut self, delta: f64, windows: &mut Windows) -> Growth {
         if delta <= self.config.gamma {
             return Growth::Doubling;
@@ -182,7 +182,7 @@ impl NewVegas {
         Growth::None
     }
 
-    /// Keeps the size of the steps while there is room, halves it at each sign that the right window is near.
+    /// Keeps the step size while the path has room, and halves it at each sign of a full path.
     fn converge(&mut self, steps: Steps, delta: f64, windows: &mut Windows) -> Growth {
         let grows = delta < self.config.alpha;
         if delta > self.config.beta {
@@ -195,7 +195,7 @@ impl NewVegas {
         if grows { Growth::PerSegment(steps.size / windows.cwnd) } else { Growth::None }
     }
 
-    /// A sample counts if the ACK covers whole pairs: half a pair may have waited for the receiver's timer.
+    /// True if the ACK covers whole pairs: half a pair may have waited for the receiver's timer.
     fn is_undelayed(&self, ack: &Ack, path: &Path) -> bool {
         let pair = u64::from(self.config.pair.max(1));
         let covered = path.snd_una.saturating_sub(1) / u64::from(path.mss.max(1));
@@ -262,7 +262,7 @@ impl Rule for NewVegas {
     }
 }
 
-/// A window after Vegas, whose segments leave in spaced pairs.
+/// A window set by Vegas, sent in paced pairs.
 #[derive(Clone, Debug)]
 struct Sender {
     classic: Classic<NewVegas>,
@@ -277,7 +277,7 @@ impl Sender {
 impl CongestionControl for Sender {
     forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
 
-    /// The window of now over a round trip; what it doubles to is spaced over the next.
+    /// Paces the present window over a round trip; a doubled window is paced over the next.
     fn spacing(&self) -> Spacing {
         let NewVegas { config, bytes_per_s_per_segment, .. } = &self.classic.rule;
         let rate = config.pace_gain * self.classic.windows.cwnd * bytes_per_s_per_segment;
@@ -333,7 +333,7 @@ mod tests {
         Measured { base: rtt, rtt, min_rtt: rtt, samples: 8, delta }
     }
 
-    /// A round with this `delta`, and the ACKs of one window after it.
+    /// Runs a round with this `delta`, and the ACKs of one window after it.
     fn round(rule: &mut NewVegas, windows: &mut Windows, delta: f64) {
         rule.decide(windows, &measured(delta));
         let ack = Ack { acked: windows.cwnd as u32, ..fixture::ack(1) };
@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(rule.stage, Stage::Avoidance);
     }
 
-    /// 56 and steps of 7: 63, 77, 105, where equal steps are at 77.
+    /// From 56 with a first step of 7: 63, 77, 105. Equal steps would reach 77.
     #[test]
     fn steps_that_double_reach_a_far_window_in_half_the_rounds() {
         let mut rule = NewVegas::new(Config { convergence_growth: 2.0, ..Config::default() });
@@ -381,7 +381,7 @@ mod tests {
             round(&mut rule, &mut windows, 0.0);
             assert!((windows.cwnd - window).abs() < 0.05, "{}", windows.cwnd);
         }
-        // Too far: the last step is taken back, and halved.
+        // The window is too large: the last step is reverted and halved.
         round(&mut rule, &mut windows, 5.0);
         assert!((windows.cwnd - 49.0).abs() < 0.05, "{}", windows.cwnd);
     }

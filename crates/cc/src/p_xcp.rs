@@ -1,5 +1,5 @@
-//! P-XCP: XCP for satellites. A lost segment says nothing about congestion, for congestion is what the routers speak of; and a
-//! sender that could not use more says so.
+//! P-XCP: XCP for satellites. Routers report congestion, so a loss does not reduce the window. A sender that cannot use its
+//! window reports it.
 //!
 //! K. Zhou, K. L. Yeung, V. O. K. Li, "P-XCP: A Transport Layer Protocol for Satellite IP Networks", IEEE GLOBECOM 2004.
 //!
@@ -9,7 +9,8 @@
 //! | "rate-limited connection" | `Use::limited`, `Extension::Xcp::limited` | - |
 //! | "ratio of rate-limited connections" | the routers' business | -   |
 //!
-//! Header and receiver half are those of [`crate::xcp`]. We could read the abstract only: `papers/p-xcp.md` says what is rebuilt.
+//! Header and receiver half are those of [`crate::xcp`]. Only the abstract was available: `papers/p-xcp.md` lists the
+//! reconstructed parts.
 
 use alloc::boxed::Box;
 
@@ -25,7 +26,7 @@ use crate::{
     SENDER_ONLY, Sent, Start, Wants, Windows, forward,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "p-xcp",
     title: "XCP that keeps its rate over losses, and says when it could not use more",
@@ -43,12 +44,12 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What to do where no router answers the request.
+    /// Behaviour if no router answers the request.
     pub unrouted: Unrouted,
-    /// Part of its window that a sender must have filled in the last round trip not to count as rate-limited.
+    /// Minimum fraction of the window used in the last round trip; a sender below it counts as rate-limited.
     #[serde(deserialize_with = "fraction")]
     pub limited_below: f64,
-    /// A rate-limited sender takes no more: the routers' surplus is meant for the others.
+    /// A rate-limited sender ignores window increases, which are meant for the other flows.
     pub limited_ignores_gains: bool,
 }
 
@@ -66,23 +67,23 @@ impl Config {
     }
 }
 
-/// How much of its window the sender used.
+/// Fraction of the window that the sender used.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Use {
-    /// Largest part used in this round trip.
+    /// Largest fraction used in this round trip.
     now: f64,
-    /// Largest part used in the round trip before.
+    /// Largest fraction used in the previous round trip.
     last: f64,
 }
 
 impl Use {
-    /// The application or the receiver limits the sender.
+    /// True if the application or the receiver limits the sender.
     fn limited(&self, windows: &Windows, below: f64, path: &Path) -> bool {
         self.now.max(self.last) < below || f64::from(path.receive_window) < windows.cwnd
     }
 }
 
-/// What P-XCP's sender does differently from XCP's.
+/// Differences between P-XCP's sender and XCP's.
 #[derive(Clone, Debug)]
 struct PXcp {
     config: Config,
@@ -94,7 +95,7 @@ struct PXcp {
 impl PXcp {
     fn new(config: Config) -> Self {
         let header = Header { unrouted: config.unrouted, told: false };
-        // A window counts as used until a round trip has shown that it is not.
+        // A window counts as fully used until a round trip shows otherwise.
         Self { config, header, round: Round::default(), used: Use { now: 1.0, last: 1.0 } }
     }
 
@@ -134,7 +135,7 @@ impl Rule for PXcp {
     }
 }
 
-/// A window that routers change.
+/// A window set by routers.
 #[derive(Clone, Debug)]
 struct Sender {
     classic: Classic<PXcp>,
@@ -194,7 +195,7 @@ mod tests {
         Extension::Xcp { rtt_s: 0.0, spacing_s: 0.0, delta_bytes_per_s, limited: false }
     }
 
-    /// A round trip in which so many segments were outstanding at most.
+    /// Runs a round trip with at most `outstanding` segments outstanding.
     fn round(sender: &mut Sender, outstanding: u32, from: u64) -> bool {
         let path =
             Path { snd_una: from, snd_nxt: from + 999, outstanding, receive_window: 1000, ..fixture::path() };
@@ -204,7 +205,7 @@ mod tests {
         limited
     }
 
-    /// One packet in ten is lost: XCP would halve in every round trip.
+    /// One packet in ten is lost: XCP would halve its window every round trip.
     #[test]
     fn losses_leave_the_window_alone() {
         let mut sender = told(100.0);
@@ -250,7 +251,7 @@ mod tests {
         assert!(limited, "64 segments");
     }
 
-    /// Two of five flows are unlimited: of the surplus of 250 kB/s each is offered 50 kB/s, and only those two take it.
+    /// Two of five flows are unlimited. Each flow is offered 50 kB/s of the surplus of 250 kB/s, and only those two accept.
     #[test]
     fn a_limited_sender_leaves_its_share_to_the_others() {
         let mut gains = 0.0;

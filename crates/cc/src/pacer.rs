@@ -1,79 +1,79 @@
-//! Spacing of segments at a rate, for any transport: a token bucket in time.
+//! Pacing of segments for any transport: a token bucket whose unit is time.
 
 use bentpipe_base::{Duration, Instant, Rate};
 
-/// How far a sender may run ahead of its rate after a pause: keeps timers coarse without making bursts.
+/// Maximum lead over the rate after a pause. It allows coarse timers without large bursts.
 const BURST: Duration = Duration::from_millis(1);
 
-/// How much of a wake-up's lateness is made up for: what a busy machine makes a process wait for its turn. More would be a burst that
-/// overflows queues. Simulated wake-ups are never late.
+/// Maximum lateness of a wake-up that is made up for. It covers scheduling delays of a busy machine; a larger value would cause
+/// bursts that overflow queues. Simulated timers are never late.
 const LATENESS: Duration = Duration::from_millis(10);
 
-/// When the next segment may leave. Before each segment a transport asks [`ready_at`](Self::ready_at); when it leaves, it calls
-/// [`begin`](Self::begin) and [`sent`](Self::sent).
+/// Send time of the next segment. A transport asks [`ready_at`](Self::ready_at) before each segment. When the segment leaves, it
+/// calls [`begin`](Self::begin) and [`sent`](Self::sent).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pacer {
-    /// Time at which the line of this rate falls idle.
+    /// Time at which a line of this rate becomes idle.
     next: Instant,
-    /// Segments that may follow the last one at once.
+    /// Segments that may still leave at once after the last one.
     credit: u32,
-    /// When the second segment of a pair may leave whose first has left.
+    /// Send time of the second segment of a pair whose first has left.
     second_at: Option<Instant>,
-    /// When the sender should have been woken up for the segment that waits, if that was too late: time that has passed since is no pause.
+    /// Due time of a late wake-up. The time since then does not count as a pause.
     late_since: Option<Instant>,
 }
 
 impl Pacer {
-    /// Time at which the segment that is there may leave, at the earliest `now`.
+    /// Returns the time at which a waiting segment may leave, not before `now`.
     #[inline]
     pub fn ready_at(&self, now: Instant) -> Instant {
         let ready = if self.credit > 0 { now } else { self.next };
         self.second_at.map_or(ready, |at| at.min(ready)).max(now)
     }
 
-    /// The sender wakes up at `now`, for a segment that was to leave at `due`.
+    /// Handles a wake-up at `now` for a segment that was due at `due`.
     pub fn wake(&mut self, now: Instant, due: Instant) {
         self.late_since = (due < now).then_some(due);
     }
 
-    /// All that this line held back has left, or something else holds it back.
+    /// Records that no segment waits for the pacer any more.
     #[inline]
     pub fn rest(&mut self) {
         self.late_since = None;
     }
 
-    /// A segment is about to leave: when `ready_at` made it wait, it begins a new quantum of so many segments.
+    /// Starts a segment. If `ready_at` delayed it, a new quantum of `quantum` segments begins.
     #[inline]
     pub fn begin(&mut self, quantum: u32) {
         self.credit = self.credit.checked_sub(1).unwrap_or_else(|| quantum.saturating_sub(1));
         self.end_pair();
     }
 
-    /// A segment is about to leave at `now`: the second of a pair, or the first, which the second follows after `gap`.
+    /// Starts a segment at `now`: the second of a pair, or the first, which the second follows after `gap`.
     #[inline]
     pub fn begin_in_pair(&mut self, now: Instant, gap: Duration) {
         self.credit = 0;
         self.second_at = if self.second_at.is_some() { None } else { Some(now + gap) };
     }
 
-    /// A segment leaves that is not spaced: it is the second of a pair, if one had begun.
+    /// Handles an unpaced segment: it is the second of a pair that has begun.
     #[inline]
     pub fn end_pair(&mut self) {
         self.second_at = None;
     }
 
-    /// Whether the first segment of a pair has left without the second.
+    /// True if the first segment of a pair has left without the second.
     #[inline]
     pub fn is_amid_pair(&self) -> bool {
         self.second_at.is_some()
     }
 
-    /// The rate of what left was a mistake: the next segment need not wait for it.
+    /// Drops the delay caused by the last segments, whose rate was a mistake.
     pub fn forgive(&mut self, now: Instant) {
         self.next = self.next.min(now);
     }
 
-    /// `bytes` left at `now` at a rate.
+    /// Records that `bytes` left at `now` at `rate`.
     #[inline]
     pub fn sent(&mut self, now: Instant, bytes: u32, rate: Rate) {
         let mut earliest = now - BURST.min(rate.time_for(2 * u64::from(bytes)));
@@ -88,7 +88,7 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    /// The gaps before each of eight segments of 1000 bytes, in milliseconds.
+    /// Returns the gaps before each of eight segments of 1000 bytes, in milliseconds.
     fn gaps(rate: Rate, begin: impl Fn(&mut Pacer, Instant)) -> Vec<u64> {
         let mut pacer = Pacer::default();
         let mut now = Instant::ZERO + Duration::from_secs(1);
@@ -130,7 +130,7 @@ mod tests {
         assert!((0.996..=1.0).contains(&took), "{took}");
     }
 
-    /// A driver in real time wakes the sender up late; it still sends at its rate.
+    /// A real-time driver wakes the sender late; the sender still reaches its rate.
     #[test]
     fn late_wake_ups_are_made_up_for_and_pauses_are_not() {
         let mut pacer = Pacer::default();

@@ -1,8 +1,8 @@
-//! Bounds that parameters are held to when a scenario is read.
+//! Range checks of parameters read from a scenario.
 
 use serde::de::{Deserialize, Deserializer, Error};
 
-/// A number strictly between zero and one.
+/// Reads a number strictly between zero and one.
 pub fn fraction<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let value = f64::deserialize(deserializer)?;
     if value > 0.0 && value < 1.0 {
@@ -12,7 +12,7 @@ pub fn fraction<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Er
     }
 }
 
-/// A finite number above zero.
+/// Reads a finite number above zero.
 pub fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let value = f64::deserialize(deserializer)?;
     if value > 0.0 && value.is_finite() {
@@ -22,7 +22,7 @@ pub fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Er
     }
 }
 
-/// A finite number, zero or above.
+/// Reads a finite number that is zero or above.
 pub fn not_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let value = f64::deserialize(deserializer)?;
     if value >= 0.0 && value.is_finite() {
@@ -32,7 +32,7 @@ pub fn not_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D
     }
 }
 
-/// A finite number, zero or above.
+/// Reads a finite number that is zero or above.
 pub fn at_least_zero<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let value = f64::deserialize(deserializer)?;
     if value >= 0.0 && value.is_finite() {

@@ -1,4 +1,4 @@
-//! What several algorithms need, each once.
+//! Parts that several algorithms share.
 
 pub(crate) mod bandwidth;
 pub(crate) mod base_rtt;

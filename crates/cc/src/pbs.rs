@@ -1,4 +1,5 @@
-//! TCP PBS: start with a whole initial window and copies of it, and do not shrink for a loss that the link calls an error.
+//! TCP PBS: the start sends a whole initial window and copies of it. A loss that the link reports as an error does not reduce
+//! the window.
 //!
 //! H. Xu, S. Wu, "A Priority-Based TCP Congestion Control Strategy in Satellite IP Networks", IEEE ICCCAS 2005.
 //!
@@ -13,8 +14,8 @@
 //! | `swift_wep_recv`     | `expands_until`                   | bytes    |
 //! | explicit error notification (EEN) | [`Notice::Spoilt`], `errors` | bytes |
 //!
-//! Accelerative Start and Expeditious Recovery are those of `parts/prober.rs`; this file holds the first window, the copies in
-//! turn, the growth after start and recovery, and the error notification. `papers/pbs.md` says what is rebuilt.
+//! `parts/prober.rs` implements Accelerative Start and Expeditious Recovery. This file adds the first window, the order of
+//! copies, the growth after start and recovery, and the error notification. `papers/pbs.md` lists the reconstructed parts.
 
 use alloc::boxed::Box;
 
@@ -28,7 +29,7 @@ use crate::{
     Ack, CongestionControl, Entry, Family, Path, ProbeKind, ReceiverHalf, SENDER_ONLY, Start, Windows,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "pbs",
     title: "Accelerative Start, Expeditious Recovery, and a link that says which losses are errors",
@@ -46,14 +47,14 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The paper to the letter, or what one would send into a network one does not own: replies count only in the episode that
-    /// asked, probes are bounded, and so is the window at a loss by the flight.
+    /// Literal paper or safe variant. The safe variant counts replies only in the episode of their probes, and bounds the
+    /// probes. The flight size bounds its window at a loss.
     pub mode: Mode,
-    /// How the window is held against what was sent during Expeditious Recovery.
+    /// Quantity that the window is compared with in Expeditious Recovery.
     pub form: Form,
     /// Believe the link's notifications of errors.
     pub error_notification: bool,
-    /// Most probes of one Accelerative Start and of one recovery, however large the receive window is.
+    /// Maximum number of probes per Accelerative Start and per recovery, whatever the receive window.
     pub max_probes: u32,
     /// Count the duplicates that an unmodified receiver reports (RFC 2883) as replies.
     pub dsack_replies: bool,
@@ -81,20 +82,20 @@ impl Config {
 /// The receiver half of TCP PBS: repeats the link's notifications on its ACKs.
 pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 4, build: || Box::new(Notices::default()) };
 
-/// Notifications that the sender remembers.
+/// Maximum number of notifications in the sender's memory.
 const REMEMBERED: usize = 8;
 
-/// What TCP PBS adds to a prober.
+/// PBS's additions to a prober.
 #[derive(Clone, Debug)]
 struct Pbs {
     config: Config,
     /// Segments copied so far.
     copied: u32,
-    /// Until then an ACK opens the window as in slow start.
+    /// Time until which an ACK opens the window as in slow start.
     starts_until: Instant,
-    /// End of the data sent when the last recovery ended; until its ACK each ACK opens the window by one.
+    /// End of the data sent when the last recovery ended. Before its acknowledgement each ACK opens the window by one segment.
     expands_until: Option<u64>,
-    /// Sequence numbers of segments that the link discarded as erroneous, and when this became known.
+    /// Sequence numbers of segments that the link discarded as erroneous, with the time of the notification.
     errors: [(u64, Instant); REMEMBERED],
     next_error: usize,
 }
@@ -122,14 +123,14 @@ impl Law for Pbs {
         Terms { mode, form, max_probes, dsack_replies }
     }
 
-    /// Each outstanding segment in turn.
+    /// Returns each outstanding segment in turn.
     fn pick(&mut self, _path: &Path) -> ProbeKind {
         let nth = self.copied;
         self.copied = self.copied.wrapping_add(1);
         ProbeKind::Outstanding(nth)
     }
 
-    /// The initial window of RFC 3390.
+    /// Initial window of RFC 3390.
     fn first_window(&self, path: &Path) -> f64 {
         let mss = path.mss.max(1);
         let bytes = mss.saturating_mul(4).min(4380.max(mss.saturating_mul(2)));
@@ -151,7 +152,7 @@ impl Law for Pbs {
         (f64::from(ack.counted) / windows.cwnd).min(1.0)
     }
 
-    /// Congestion avoidance begins two round trips later.
+    /// Starts a train; congestion avoidance begins two round trips later.
     fn starts(&mut self, path: &Path) {
         self.starts_until = path.now + path.srtt * 2;
     }
@@ -165,7 +166,7 @@ impl Law for Pbs {
         self.expands_until = Some(path.snd_nxt);
     }
 
-    /// The link has called the loss of the oldest segment an error, not longer than a timeout ago.
+    /// True if the link reported an error of the oldest segment within the last RTO.
     fn excuses(&self, path: &Path) -> bool {
         self.errors.iter().any(|(seq, heard)| *seq == path.snd_una && path.now.since(*heard) <= path.rto)
     }

@@ -1,4 +1,4 @@
-//! TCP-Peach: ask the path with worthless low-priority copies what it could carry, and open the window by what comes back.
+//! TCP-Peach: low-priority dummy segments test for free capacity, and their replies open the window.
 //!
 //! I. F. Akyildiz, G. Morabito, S. Palazzo, "TCP-Peach: A New Congestion Control Scheme for Satellite IP Networks",
 //! IEEE/ACM Transactions on Networking 9(3), 2001.
@@ -15,9 +15,9 @@
 //! | t_Retr + RTO       | the engine's retransmission timer, restarted at the fast retransmit | time |
 //! | `END`              | `State::Recovery` or not            | -        |
 //!
-//! Slow Start is replaced by Sudden Start (section III-B), Fast Recovery by Rapid Recovery (III-C). The sender is in
-//! Congestion Avoidance from the very first instant; the dummies of both algorithms are answered there (III-A).
-//! Several formulas and both listings are reconstructed: `papers/peach.md` says which, and what differs, with reasons.
+//! Sudden Start replaces slow start (section III-B), and Rapid Recovery replaces fast recovery (III-C). The sender is in
+//! Congestion Avoidance from the start. There it handles the replies to dummies of both algorithms (III-A). Several formulas and
+//! both listings are reconstructed: `papers/peach.md` lists them, the deviations and their reasons.
 
 use alloc::boxed::Box;
 
@@ -35,7 +35,7 @@ use crate::{
     Spacing, Start, Timeout, Undo, Wake, Wants, WindowState, Windows, state,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "peach",
     title: "Sudden Start and Rapid Recovery: low-priority dummy segments ask for spare capacity",
@@ -53,19 +53,19 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The paper to the letter, or what one would send into a network one does not own.
+    /// Literal paper, or a safe variant for networks shared with others.
     pub mode: Mode,
-    /// How the window is held against what was sent during Rapid Recovery.
+    /// Quantity that the window is compared with in Rapid Recovery.
     pub form: Form,
-    /// Sudden Start; without it slow start, as an ablation.
+    /// Use Sudden Start; if false, slow start, as an ablation.
     pub sudden_start: bool,
-    /// Rapid Recovery; without it Reno's Fast Recovery, as an ablation.
+    /// Use Rapid Recovery; if false, Reno's fast recovery, as an ablation.
     pub rapid_recovery: bool,
-    /// Which ACK ends Rapid Recovery when several segments of a window were lost.
+    /// ACK that ends Rapid Recovery when several segments of a window were lost.
     pub recovery_ends: RecoveryEnds,
-    /// Whose Congestion Avoidance.
+    /// Congestion avoidance of Reno or Vegas.
     pub avoidance: Avoidance,
-    /// Most probes of one Sudden Start and of one recovery, however large the receive window is.
+    /// Maximum number of probes per Sudden Start and per recovery, whatever the receive window.
     pub max_probes: u32,
     /// Count the duplicates that an unmodified receiver reports (RFC 2883) as replies.
     pub dsack_replies: bool,
@@ -90,41 +90,41 @@ impl Default for Config {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// The paper's: each duplicate ACK inflates the window, which is held against all unacknowledged data.
+    /// The paper: each duplicate ACK inflates the window, which bounds all unacknowledged data.
     Inflation,
-    /// RFC 6675's: the window stands still and is held against what is in flight.
+    /// RFC 6675: the window is constant and bounds the in-flight data.
     Pipe,
-    /// RFC 9937's: the reduction is spread over the round trip. Instead of dummies copies of new data leave, two just after each segment: in
-    /// recovery and at the start, which begins with the initial window of the host. What hosts do whose kernel reduces the window itself and
-    /// can send copies only beside data.
+    /// RFC 9937 (PRR): the reduction is spread over the round trip. Copies of new data replace dummies, two directly after each
+    /// segment. They leave in recovery and at the start, which uses the host's initial window. Hosts use this form if the kernel
+    /// reduces the window and can send copies only after data.
     BesideData,
 }
 
-/// Which new ACK ends Rapid Recovery.
+/// New ACK that ends Rapid Recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecoveryEnds {
-    /// The ACK of everything sent before the loss was detected, as NewReno has it (RFC 6582).
+    /// The ACK of everything sent before the loss was detected, as in NewReno (RFC 6582).
     FullAck,
-    /// The first new ACK, as the paper describes it for a single loss.
+    /// The first new ACK, as in the paper's description of a single loss.
     FirstAck,
 }
 
-/// Congestion Avoidance may be that of either (section III).
+/// Congestion Avoidance, of Reno or Vegas (section III).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Avoidance {
     /// One segment per round trip.
     Reno,
-    /// One segment more per round trip, one less, or neither, by how many segments wait in queues.
+    /// One segment more, one less or no change per round trip, depending on the number of queued segments.
     Vegas,
 }
 
-/// Segments in queues between which Vegas holds the window (its α and β).
+/// α and β of Vegas: minimum and maximum number of queued segments.
 const LEAST_WAITING: f64 = 1.0;
 const MOST_WAITING: f64 = 3.0;
 
-/// Vegas's measurement of the path, and what it says until the next one.
+/// Vegas's measurement of the path, and its result until the next one.
 #[derive(Clone, Copy, Debug)]
 struct Watch {
     epoch: Epoch,
@@ -141,7 +141,7 @@ impl Config {
 /// A recovery in progress.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Recovery {
-    /// Segments by which the window is inflated; taken back at the end.
+    /// Segments by which the window is inflated, removed at the end.
     inflated: u32,
     /// Dummies that may still be sent.
     adsn: u32,
@@ -149,27 +149,27 @@ struct Recovery {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum State {
-    /// Congestion Avoidance (or, after the fallback, all of Reno outside recovery).
+    /// Congestion Avoidance. After the fallback: all of Reno outside recovery.
     Avoidance,
-    /// Sudden Start waits for the data segment that its dummies copy.
+    /// Sudden Start before the data segment that its dummies copy.
     Armed,
-    /// Sudden Start sends dummies; everything else is Congestion Avoidance already.
+    /// Sudden Start sends dummies; otherwise as in Congestion Avoidance.
     SuddenStart(Train),
-    /// The same in [`Form::BesideData`].
+    /// As `SuddenStart`, in [`Form::BesideData`].
     Start(StartBesideData),
     /// Rapid Recovery, or Fast Recovery without dummies.
     Recovery(Recovery),
 }
 
-/// What the last arrival or wake-up entitles to.
+/// Transmissions allowed by the last arrival or timer event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Due {
     dummies: u32,
-    /// Data segments that may leave beside the dummies: the fast retransmit does not use up the ACK that caused it.
+    /// Data segments that may leave in addition to the dummies: the fast retransmit does not use up the ACK that triggered it.
     beside: u32,
 }
 
-/// Spacing of the burst that the end of a recovery releases (safe mode).
+/// Pacing of the burst at the end of a recovery (safe mode).
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct ExitPace {
     rate: Rate,
@@ -181,25 +181,25 @@ struct ExitPace {
 pub struct Peach {
     config: Config,
     cwnd: f64,
-    /// For the fallback and the ablation without Sudden Start; Peach itself has no slow start.
+    /// ssthresh of the fallback and of the ablation without Sudden Start; Peach itself has no slow start.
     ssthresh: f64,
-    /// Replies that still must not open the window.
+    /// Number of replies that must not open the window.
     wdsn: u32,
     state: State,
     peer: Peer,
     due: Due,
-    /// Dummies of [`Form::BesideData`].
+    /// Dummies due in [`Form::BesideData`].
     beside: Beside,
     /// Generation of the probes, carried in their tags.
     epoch: u16,
     before: Option<Windows>,
     exit_pace: Option<ExitPace>,
-    /// If Vegas avoids congestion.
+    /// State of Vegas's congestion avoidance, if configured.
     watch: Option<Watch>,
 }
 
 impl Peach {
-    /// A sender whose handshake is still to come.
+    /// Makes a sender before its handshake.
     pub fn new(config: Config, start: &Start) -> Self {
         let begins_with_one = config.sudden_start && config.form != Form::BesideData;
         Self {
@@ -239,14 +239,14 @@ impl Peach {
         !self.starts_suddenly() && self.cwnd < self.ssthresh
     }
 
-    /// Opens the window by `segments`, up to the receive window. A receive window that shrank takes nothing away.
+    /// Opens the window by `segments`, up to the receive window. A smaller receive window does not reduce it.
     fn open(&mut self, segments: f64, path: &Path) {
         let limit = f64::from(path.receive_window).max(self.cwnd);
         self.cwnd = (self.cwnd + segments).min(limit);
     }
 
-    /// Section III-A: Congestion Avoidance is Reno's, one segment per window, or Vegas's. An ACK never adds more than one segment,
-    /// however many it covers: the window is one segment when a timeout's hole is filled.
+    /// Section III-A: Congestion Avoidance is Reno's, one segment per window, or Vegas's. The growth is at most 1 segment per
+    /// ACK, however many it covers: the window is one segment when the hole of a timeout is filled.
     fn avoid(&mut self, ack: &Ack, path: &Path) {
         if !ack.window_limited {
             return;
@@ -260,7 +260,7 @@ impl Peach {
         self.open(if self.in_slow_start() { acked } else { (acked * per_segment).min(1.0) }, path);
     }
 
-    /// At the end of each round trip Vegas compares what it got with what the window should give.
+    /// Compares expected and actual rate at the end of each round trip, as Vegas does.
     fn measure(&mut self, ack: &Ack, path: &Path) {
         let Some(watch) = &mut self.watch else { return };
         let measured = if ack.acked > 0 { watch.epoch.on_ack(path) } else { None };
@@ -277,8 +277,8 @@ impl Peach {
 
 /// Sudden Start, section III-B and Fig. 2.
 impl Peach {
-    /// One data segment, then a dummy every τ. The dummies wait until that segment has left.
-    /// Where Sudden Start is replaced: one data segment, then slow start.
+    /// Sends one data segment, then a dummy every τ. The dummies wait until that segment has left. Without Sudden Start, slow
+    /// start follows the data segment.
     fn start_over(&mut self) {
         self.cwnd = 1.0;
         self.wdsn = 0;
@@ -287,10 +287,10 @@ impl Peach {
         self.state = if self.starts_suddenly() { State::Armed } else { State::Avoidance };
     }
 
-    /// The data segment just left.
+    /// Starts the dummies after the data segment has left.
     fn pace_dummies(&mut self, path: &Path) {
         let rwnd = path.receive_window.max(1);
-        // A receive window of a gigabyte is no reason to send a gigabyte of dummies.
+        // `max_probes` bounds the dummies: a receive window of 1 GB must not cause 1 GB of dummies.
         let most = self.config.max_probes;
         let dummies = rwnd.saturating_sub(self.cwnd as u32).min(most);
         self.state = match self.config.form {
@@ -302,7 +302,7 @@ impl Peach {
         .unwrap_or(State::Avoidance);
     }
 
-    /// The next dummy is due.
+    /// Handles a dummy that is due.
     fn send_next(&mut self, train: Train, path: &Path) {
         let (leaves, train) = train.advance(most_probes(self.config.mode, path));
         self.due = Due { dummies: u32::from(leaves), beside: u32::MAX };
@@ -310,7 +310,7 @@ impl Peach {
     }
 }
 
-/// Rapid Recovery, section III-C and Fig. 4; Fast Recovery where it is replaced.
+/// Rapid Recovery, section III-C and Fig. 4, or fast recovery in its place.
 impl Peach {
     fn rapid_recovery(&mut self, loss: &Loss, path: &Path) {
         let usable = self.cwnd.min(f64::from(path.receive_window));
@@ -326,17 +326,17 @@ impl Peach {
             State::Recovery(Recovery { inflated: 0, adsn: (2 * self.wdsn).min(self.config.max_probes) }); // equation (4)
     }
 
-    /// RFC 5681 section 3.2: what Rapid Recovery replaces.
+    /// RFC 5681 section 3.2: fast recovery without dummies.
     fn fast_recovery(&mut self, loss: &Loss) {
         self.ssthresh = (f64::from(loss.outstanding) / 2.0).max(2.0);
         self.cwnd = self.ssthresh;
-        // The duplicates before the one that proved the loss; that one is still to be handled.
+        // Counts the duplicates before the one that detected the loss; that one is handled next.
         let before = if self.config.form == Form::Inflation { 2 } else { 0 };
         self.state = State::Recovery(Recovery { inflated: 0, adsn: 0 });
         self.inflate(before);
     }
 
-    /// An ACK during recovery.
+    /// Handles an ACK during recovery.
     fn recover(&mut self, ack: &Ack, path: &Path) {
         let inflates = self.config.form == Form::Inflation;
         if ack.acked == 0 {
@@ -349,7 +349,7 @@ impl Peach {
         }
     }
 
-    /// The answer to an ACK that let no data leave: two dummies, twice the rate of the data before the loss.
+    /// Allows two dummies for an ACK that allowed no data: twice the data rate before the loss.
     fn pair_of_dummies(&mut self) {
         if let State::Recovery(recovery) = &self.state
             && self.config.form != Form::BesideData
@@ -373,11 +373,12 @@ impl Peach {
         }
     }
 
-    /// The lost segment is acknowledged: the inflation goes, `wdsn` stays, for its replies are still to come.
+    /// Ends the recovery: the lost segment is acknowledged. The inflation is removed; `wdsn` is kept, because the replies are
+    /// still to arrive.
     fn leave_recovery(&mut self, path: &Path) {
         self.deflate(u32::MAX);
         self.state = State::Avoidance;
-        // In proportion to what arrives the flight has followed the window: no burst is left.
+        // With PRR the flight has followed the window, so no burst is left.
         let bursts = self.config.form != Form::BesideData;
         if self.config.mode == Mode::Safe && bursts && !path.srtt.is_zero() {
             let bytes_per_s = 2.0 * self.cwnd * f64::from(path.mss) / path.srtt_s();
@@ -389,7 +390,7 @@ impl Peach {
 
 /// The capability check, section III-A.
 impl Peach {
-    /// "If the required modification is not implemented, TCP-Peach sender stops transmitting dummy segments".
+    /// Falls back to Reno: "If the required modification is not implemented, TCP-Peach sender stops transmitting dummy segments".
     fn behave_like_reno(&mut self, path: &Path) {
         self.ssthresh = f64::from(path.receive_window).max(2.0);
         self.stop_dummies();
@@ -427,7 +428,7 @@ impl CongestionControl for Peach {
             return self.recover(ack, path);
         }
         if in_recovery {
-            self.leave_recovery(path); // a loss repaired before it was detected: by a tail loss probe
+            self.leave_recovery(path); // a tail loss probe repaired the loss before its detection
         }
         if ack.acked > 0 {
             self.avoid(ack, path);
@@ -443,7 +444,7 @@ impl CongestionControl for Peach {
         } else {
             self.fast_recovery(loss);
         }
-        // A mark asks for the same reduction, and nothing is missing.
+        // A mark requires the same reduction, but no segment is missing.
         if loss.cause == Cause::Mark {
             self.leave_recovery(path);
         }
@@ -473,8 +474,7 @@ impl CongestionControl for Peach {
         self.ssthresh = self.ssthresh.max(before.ssthresh);
         self.state = State::Avoidance;
         self.due = Due::default();
-        // The window is back already, so the dummies of this episode must not open it once more. The next episode sets
-        // its own wdsn.
+        // The window is already restored, so this episode's dummies must not open it again. The next episode sets its own wdsn.
         self.wdsn = u32::MAX;
     }
 
@@ -559,7 +559,7 @@ impl Prober for Peach {
         Some(ProbeRequest { kind, tag: ProbeTag(self.epoch) })
     }
 
-    /// Section III-A; during recovery the reply counts as the ACK of a data segment would (section III-C).
+    /// Section III-A. During recovery the reply counts as an ACK of a data segment (section III-C).
     fn on_probe_acked(&mut self, reply: &ProbeReply, path: &Path) {
         let mode = self.config.mode;
         if !self.peer.answer(mode, path) || (mode == Mode::Safe && reply.tag != ProbeTag(self.epoch)) {
@@ -613,7 +613,7 @@ impl Sleeper for Peach {
     }
 }
 
-/// Equation (1): how long Reno's slow start takes until it sends at `rate`, with one ACK per segment of `segment_bits`.
+/// Equation (1): duration of Reno's slow start until the rate is `rate`, with one ACK per segment of `segment_bits`.
 pub fn slow_start_duration(rtt: Duration, rate: Rate, segment_bits: f64) -> Duration {
     let segments_per_rtt = rate.bps() as f64 * rtt.as_secs_f64() / segment_bits;
     rtt.mul_f64(1.0 + libm::log2(segments_per_rtt))

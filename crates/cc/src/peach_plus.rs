@@ -1,4 +1,4 @@
-//! TCP-Peach+: Peach's probes are NIL segments, copies of data not yet acknowledged, which repair losses as well.
+//! TCP-Peach+: probes are NIL segments, copies of unacknowledged data, which also repair losses.
 //!
 //! I. F. Akyildiz, X. Zhang, J. Fang, "TCP-Peach+: Enhancement of TCP-Peach for Satellite IP Networks", IEEE Communications
 //! Letters 6(7), 2002.
@@ -14,8 +14,8 @@
 //! | `apsn`, `nss`, `maxburst` | what the engine sends; its `max_burst` | segments |
 //! | `HighACK`            | [`Path::snd_una`]                   | bytes    |
 //!
-//! Jump Start and Quick Recovery are those of `parts/prober.rs`; this file holds which segment becomes a NIL. We could read the
-//! abstract only: `papers/peach-plus.md` says what is rebuilt, and from what.
+//! `parts/prober.rs` implements Jump Start and Quick Recovery; this file selects the segments that become NIL segments. Only
+//! the abstract was available: `papers/peach-plus.md` lists the reconstructed parts and their sources.
 
 use alloc::boxed::Box;
 
@@ -26,7 +26,7 @@ use crate::parts::prober::{Inquirer, Law, Terms, Words};
 pub use crate::parts::{mode::Mode, prober::Form};
 use crate::{CongestionControl, Entry, Family, Path, ProbeKind, SENDER_ONLY, Start};
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "peach-plus",
     title: "Jump Start and Quick Recovery: low-priority NIL segments ask for spare capacity, and repair",
@@ -43,14 +43,14 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The paper to the letter, or what one would send into a network one does not own: replies count only in the episode that
-    /// asked, probes are bounded, and so is the window at a loss by the flight.
+    /// Literal paper or safe variant. The safe variant counts replies only in the episode of their probes, and bounds the
+    /// probes. The flight size bounds its window at a loss.
     pub mode: Mode,
-    /// How the window is held against what was sent during Quick Recovery.
+    /// Quantity that the window is compared with in Quick Recovery.
     pub form: Form,
-    /// Which outstanding segment becomes a NIL segment.
+    /// Outstanding segment that becomes a NIL segment.
     pub nil_order: NilOrder,
-    /// Most probes of one Jump Start and of one recovery, however large the receive window is.
+    /// Maximum number of probes per Jump Start and per recovery, whatever the receive window.
     pub max_probes: u32,
     /// Count the duplicates that an unmodified receiver reports (RFC 2883) as replies.
     pub dsack_replies: bool,
@@ -68,15 +68,15 @@ impl Default for Config {
     }
 }
 
-/// Which outstanding segment becomes a NIL segment.
+/// Outstanding segment that becomes a NIL segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NilOrder {
-    /// Any, with equal chance.
+    /// A random one, with equal probability.
     Random,
-    /// The oldest that SACK shows to be missing: the only copies that are sure to help.
+    /// The oldest segment missing by SACK: only such copies always repair a loss.
     HolesFirst,
-    /// The oldest first, each once in an episode before any is copied again.
+    /// The oldest first. In an episode all are copied once before any is copied again.
     LowestFirst,
 }
 
@@ -87,7 +87,7 @@ impl Config {
     }
 }
 
-/// What TCP-Peach+ adds to a prober.
+/// Peach+'s additions to a prober.
 #[derive(Clone, Debug)]
 struct PeachPlus {
     config: Config,
@@ -124,7 +124,7 @@ impl Law for PeachPlus {
         }
     }
 
-    /// Twice the replies that are ignored, as in TCP-Peach: the window never passes the one before the loss.
+    /// Twice the number of ignored replies, as in TCP-Peach: the window never exceeds the one before the loss.
     fn allowance(&self, cwnd0: u32) -> u32 {
         2 * (cwnd0 / 2)
     }
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(prober.window(), 64.0);
     }
 
-    /// Of 30 allowed NIL segments four stay unspent, so that an error leads back to 26.
+    /// Four of 30 allowed NIL segments are not sent, so an error restores a window of 26.
     #[test]
     fn quick_recovery_after_an_error() {
         let outcome = recovery(Config::default(), 1);
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(recovery(Config::default(), 2).after_replies, 15.0);
     }
 
-    /// Two losses in a window halve it once, and the NIL segments go on until both are repaired.
+    /// Two losses in a window halve it once, and NIL segments continue until both are repaired.
     #[test]
     fn a_partial_ack_stays_in_recovery() {
         let mut prober = episode::avoiding(PeachPlus::new(Config::default(), 1), 30.0);

@@ -1,4 +1,5 @@
-//! TCP-Probing: after a loss, ask the path before sending more; two header-only probes tell a fade from congestion.
+//! TCP-Probing: after a loss the sender probes the path before it sends more. Two header-only probes distinguish a fade from
+//! congestion.
 //!
 //! V. Tsaoussidis, H. Badr, "TCP-Probing: Towards an Error Control Schema with Energy and Throughput Performance Gains", IEEE
 //! ICNP 2000.
@@ -11,9 +12,9 @@
 //! | last RTT               | `Probing::last_rtt`        | time     |
 //! | Immediate Recovery     | `Probing::recover_at_once` | -        |
 //!
-//! While a cycle runs no data leaves and the windows stand. Two round-trip times no longer than the last one before the loss say that
-//! there is no queue: the sender goes on as if nothing had happened. Otherwise it does what Reno does. A fade that swallows the
-//! probes prolongs the cycle, and costs neither window nor data.
+//! During a probe cycle no data leaves and the windows are constant. Two round trips, neither longer than the last one before the
+//! loss, show that there is no queue: the sender continues with its old window. Otherwise it reacts like Reno. A fade that loses
+//! the probes prolongs the cycle, but costs neither window nor data.
 
 use alloc::boxed::Box;
 
@@ -27,7 +28,7 @@ use crate::{
     Spacing, Start, Timeout, Undo, Wake, Wants, WindowState, Windows, forward, state,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "probing",
     title: "after a loss two header-only probes ask the path: a fade costs no window, congestion half of it",
@@ -43,18 +44,18 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Windows up to so many segments do not probe on duplicates: halving them is cheaper.
+    /// Largest window in segments for which duplicates start no probe cycle: halving it is cheaper.
     #[serde(deserialize_with = "not_negative")]
     pub least_window: f64,
-    /// By which share of the best round-trip time a probe may exceed the last one, if the variation allows no more.
+    /// Tolerance of a probe's round trip over the last one, as a fraction of minRTT. The variation may allow more.
     #[serde(deserialize_with = "not_negative")]
     pub tolerance: f64,
-    /// Waits for a probe that are not doubled.
+    /// Number of waits for a probe that are not doubled.
     pub patient_cycles: u32,
-    /// Longest wait for a probe in seconds.
+    /// Maximum wait for a probe in seconds.
     #[serde(deserialize_with = "positive")]
     pub longest_wait_s: f64,
-    /// Seconds without an answer after which it is congestion.
+    /// Seconds without an answer after which the sender assumes congestion.
     #[serde(deserialize_with = "positive")]
     pub give_up_s: f64,
 }
@@ -73,7 +74,7 @@ impl Config {
     }
 }
 
-/// Reno's windows; a loss halves what the window was, not what is left outstanding when the cycle is over.
+/// Reno's windows; a loss halves the window before it, not the flight left at the end of the cycle.
 #[derive(Clone, Copy, Debug)]
 struct Halves;
 
@@ -83,18 +84,18 @@ impl Rule for Halves {
     }
 }
 
-/// What began a cycle, and what Reno would have been told.
+/// Trigger of a cycle, with the event that Reno would handle.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Trigger {
     Duplicates(Loss),
     Timeout(Timeout),
 }
 
-/// Which answer a cycle waits for.
+/// Answer that a cycle waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     First,
-    /// The round-trip time of the first probe.
+    /// The second answer; holds the round-trip time of the first probe.
     Second(Duration),
 }
 
@@ -103,13 +104,13 @@ enum Step {
 struct Cycle {
     trigger: Trigger,
     began_at: Instant,
-    /// The longest round-trip time that still means an empty path.
+    /// Maximum round-trip time that still shows an empty path.
     limit: Duration,
     step: Step,
-    /// The next probe is to leave.
+    /// True if the next probe must leave.
     due: bool,
     sent_at: Instant,
-    /// Probes that were not answered.
+    /// Number of unanswered probes.
     unanswered: u32,
     expires_at: Instant,
 }
@@ -120,16 +121,16 @@ pub struct Probing {
     config: Config,
     reno: Classic<Halves>,
     cycle: Option<Cycle>,
-    /// Number of the probe that is or was under way last, carried in its tag.
+    /// Number of the current or last probe, carried in its tag.
     number: u16,
     peer_replies: bool,
     last_rtt: Duration,
-    /// Spacing of the first window after a cycle.
+    /// Pacing of the first window after a cycle.
     spaced: Option<(Rate, Instant)>,
 }
 
 impl Probing {
-    /// A sender before its handshake.
+    /// Makes a sender before its handshake.
     pub fn new(config: Config, windows: Windows) -> Self {
         Self {
             config,
@@ -158,7 +159,7 @@ impl Probing {
         });
     }
 
-    /// How long to wait for an answer: a generous round trip, doubled after some cycles.
+    /// Returns the time to wait for an answer: a round trip with margin, doubled after some cycles.
     fn wait(&self, unanswered: u32, path: &Path) -> Duration {
         let best = path.min_rtt.min(path.srtt);
         let round_trip = (path.srtt + path.rttvar * 4).max(best.mul_f64(1.5)).max(Duration::from_millis(1));
@@ -167,7 +168,7 @@ impl Probing {
         (round_trip * (1 << doublings)).min(longest)
     }
 
-    /// The probe was lost, which says that the channel is bad, not that it is full: ask again from the beginning.
+    /// Restarts the cycle after a lost probe, which shows a bad channel, not a full one.
     fn ask_again(&mut self, path: &Path) {
         let Some(mut cycle) = self.cycle else { return };
         self.number = self.number.wrapping_add(1);
@@ -178,7 +179,7 @@ impl Probing {
         self.cycle = Some(cycle);
     }
 
-    /// Both probes are back.
+    /// Decides when both probes are answered.
     fn decide(&mut self, cycle: &Cycle, round_trips: [Duration; 2], path: &Path) {
         self.cycle = None;
         if round_trips.iter().all(|rtt| *rtt <= cycle.limit) {
@@ -188,7 +189,7 @@ impl Probing {
         }
     }
 
-    /// Immediate Recovery: the windows are what they were; the first of them is spaced over a round trip.
+    /// Immediate Recovery: restores the windows, and paces the first one over a round trip.
     fn recover_at_once(&mut self, path: &Path) {
         if !path.srtt.is_zero() {
             let bytes_per_s = self.reno.window() * f64::from(path.mss) / path.srtt_s();
@@ -221,7 +222,7 @@ impl CongestionControl for Probing {
             self.last_rtt = ack.rtt.unwrap_or(self.last_rtt);
             return self.reno.on_ack(ack, path);
         }
-        // What was missing arrived after all: there is nothing left to ask.
+        // The missing segments arrived after all: no probe is needed.
         if ack.ends_episode || (ack.acked > 0 && path.outstanding == 0) {
             self.cycle = None;
         }
@@ -236,7 +237,7 @@ impl CongestionControl for Probing {
         }
     }
 
-    /// Within a cycle there is none, because no data leaves.
+    /// Not called within a cycle, because no data leaves.
     fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
         if self.cycle.is_some() {
             return BackOff::Double;
@@ -337,7 +338,7 @@ mod tests {
     use super::*;
     use crate::{Phase, fixture};
 
-    /// Best round-trip time 0.50 s, variation 0.01 s.
+    /// The path at `seconds`, with minRTT 0.50 s and variation 0.01 s.
     fn at(seconds: f64) -> Path {
         Path {
             srtt: Duration::from_millis(540),
@@ -348,7 +349,7 @@ mod tests {
         }
     }
 
-    /// A window of 40 whose last round-trip time was 0.56 s.
+    /// Makes a sender with a window of 40 whose last round-trip time was 0.56 s.
     fn probing() -> Probing {
         let mut probing = Probing::new(Config::default(), Windows { cwnd: 40.0, ssthresh: 30.0 });
         probing.on_event(ConnectionEvent::Established, &at(0.5));
@@ -365,7 +366,7 @@ mod tests {
         request.tag
     }
 
-    /// Two probes with these round-trip times, from 1 s on. Returns when the second is back.
+    /// Answers two probes with these round-trip times, from 1 s on. Returns the time of the second answer.
     fn answer(probing: &mut Probing, round_trips: [f64; 2]) -> f64 {
         let mut now = 1.0;
         for rtt_s in round_trips {
@@ -409,7 +410,7 @@ mod tests {
     #[test]
     fn a_fade_prolongs_the_cycle() {
         let mut probing = probing();
-        // srtt + 4 rttvar is 0.58 s, 1.5 times the best 0.75 s; of 0.4 s best it would be 0.6 s.
+        // srtt + 4 rttvar is 0.58 s, and 1.5 times a minRTT of 0.5 s is 0.75 s; with a minRTT of 0.4 s it would be 0.6 s.
         let at = |seconds| Path {
             srtt: Duration::from_millis(560),
             min_rtt: Duration::from_millis(400),

@@ -1,4 +1,4 @@
-//! RCS: a rate that is halved by a loss and restored by dummy packets that came through.
+//! RCS: a loss halves the rate, and replies to dummy packets restore it.
 //!
 //! J. Tang, G. Morabito, I. F. Akyildiz, M. Johnson, "RCS: A Rate Control Scheme for Real-Time Traffic in Networks with High
 //! Bandwidth-Delay Products and High Bit Error Rates", IEEE INFOCOM 2001. Temporal signal loss: I. F. Akyildiz, Ö. B. Akan,
@@ -16,8 +16,8 @@
 //! | `wdsn`       | `ignored`                          | replies        |
 //! | S before the loss | `rate_before`                 | segments / s   |
 //!
-//! The papers control a real-time flow that repairs nothing; here the law drives a reliable sender. `papers/rcs.md` says what
-//! is rebuilt.
+//! The papers control a real-time flow without retransmission; here the law controls a reliable sender. `papers/rcs.md` lists
+//! the reconstructed parts.
 
 use alloc::boxed::Box;
 
@@ -33,7 +33,7 @@ use crate::{
     Start, Timeout, Undo, Wake, Wants, WindowState, state,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "rcs",
     title: "a rate that a loss halves and low-priority dummy packets restore, for real-time sources",
@@ -50,16 +50,16 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The most that the application can use, in segments per second; 0 for what the receive window allows in a round trip.
+    /// Maximum rate of the application in segments per second; 0 for one receive window per round trip.
     #[serde(deserialize_with = "not_negative")]
     pub target_segments_per_s: f64,
-    /// Time without an ACK, in round trips, after which an outage is assumed and not a loss.
+    /// Time without an ACK after which the sender assumes an outage instead of a loss, in round trips.
     #[serde(deserialize_with = "positive")]
     pub outage_rtts: f64,
-    /// Window, in round trips of the rate: the rate decides when a segment leaves, the window only bounds what is outstanding.
+    /// Window in round trips of the rate. The rate sets the send times; the window only bounds the outstanding data.
     #[serde(deserialize_with = "positive")]
     pub window_rtts: f64,
-    /// Most dummies in a round trip, however large the receive window is.
+    /// Maximum number of dummies per round trip, whatever the receive window.
     pub max_probes: u32,
 }
 
@@ -78,15 +78,15 @@ impl Config {
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum State {
-    /// Waits for the data that its dummies copy.
+    /// Before the data segment that the dummies copy.
     Armed,
-    /// Dummies at the target rate for a round trip; their replies are counted until the end of the next.
+    /// Dummies at the target rate for one round trip. Their replies are counted until the end of the next.
     Initial { train: Option<Train>, ends: Instant, acked: u32 },
-    /// One segment per round trip more in every round trip.
+    /// The rate grows by one segment per round trip in every round trip.
     Steady { step_at: Instant },
-    /// The round trip after a loss: dummies at twice the rate of the data.
+    /// The round trip after a loss: dummies leave at twice the data rate.
     Detection { train: Option<Train>, ends: Instant },
-    /// The signal is lost: one dummy per round trip.
+    /// Signal loss: one dummy per round trip.
     Backoff { next: Instant },
 }
 
@@ -100,20 +100,20 @@ struct Rcs {
     /// Rate at the last ACK.
     rate_heard: f64,
     state: State,
-    /// Replies that must not raise the rate.
+    /// Number of replies that must not raise the rate.
     ignored: u32,
-    /// Dummies that the last wake-up entitles to.
+    /// Dummies allowed by the last timer event.
     due: u32,
     peer: Peer,
     /// Generation of the dummies, carried in their tags.
     epoch: u16,
     srtt: Duration,
     last_ack: Instant,
-    /// Data is outstanding, so that a time without ACKs shows an outage.
+    /// True if data is outstanding, so that a time without ACKs shows an outage.
     waiting: bool,
 }
 
-/// Before the first sample a round trip is taken for this.
+/// Assumed round trip before the first sample.
 const UNKNOWN_RTT: Duration = Duration::from_millis(100);
 
 impl Rcs {
@@ -135,7 +135,7 @@ impl Rcs {
         }
     }
 
-    /// One segment per round trip: the step of every increase, and the least rate.
+    /// One segment per round trip: the step of each increase, and the minimum rate.
     fn one_per_rtt(&self) -> f64 {
         1.0 / self.srtt.as_secs_f64()
     }
@@ -149,7 +149,7 @@ impl Rcs {
         }
     }
 
-    /// Dummies of one round trip at this rate.
+    /// Returns the dummies per round trip at `rate`.
     fn per_rtt(&self, rate: f64) -> u32 {
         (libm::round(rate * self.srtt.as_secs_f64()) as u32).min(self.config.max_probes)
     }
@@ -158,7 +158,7 @@ impl Rcs {
         self.rate = rate.max(self.one_per_rtt());
     }
 
-    /// Takes what every call brings.
+    /// Updates the state that every call provides.
     fn note(&mut self, path: &Path) {
         if !path.srtt.is_zero() {
             self.srtt = path.srtt;
@@ -166,7 +166,7 @@ impl Rcs {
         self.waiting = path.outstanding > 0;
     }
 
-    /// `dummies` spread over the coming round trip.
+    /// Starts a train of `dummies` over the next round trip.
     fn train(&mut self, dummies: u32, path: &Path) -> Option<Train> {
         self.epoch = self.epoch.wrapping_add(1);
         self.due = 0;
@@ -176,7 +176,7 @@ impl Rcs {
 
     fn begin_initial(&mut self, path: &Path) {
         let train = self.train(self.per_rtt(self.target(path)), path);
-        // The queue that the dummies themselves build makes the last replies late.
+        // Allowance for late replies: the dummies themselves build a queue.
         let ends = path.now + self.srtt * 2 + path.rttvar * 4;
         self.state = State::Initial { train, ends, acked: 0 };
     }
@@ -191,7 +191,8 @@ impl Rcs {
         self.state = State::Detection { train, ends: path.now + self.srtt };
     }
 
-    /// A loss: half the rate, and dummies that ask for the other half. What is lost while they ask says nothing new.
+    /// Handles a loss: halves the rate, and sends dummies that test for the other half. Further losses during the test are
+    /// ignored.
     fn halve(&mut self, path: &Path) {
         if matches!(self.state, State::Detection { .. } | State::Backoff { .. }) {
             return;
@@ -201,7 +202,7 @@ impl Rcs {
         self.begin_detection(path);
     }
 
-    /// Nothing at all came back for so long that the signal must be lost. The rate of before comes back with it.
+    /// Returns the time at which silence counts as signal loss. The rate before it is restored when the signal returns.
     fn outage_at(&self) -> Instant {
         if self.waiting && !matches!(self.state, State::Backoff { .. }) {
             self.last_ack + self.srtt.mul_f64(self.config.outage_rtts)
@@ -216,7 +217,7 @@ impl Rcs {
         self.state = State::Backoff { next: path.now + self.srtt };
     }
 
-    /// Called for any ACK: the path to the receiver and back works.
+    /// Handles any ACK: it shows that the path works in both directions.
     fn hear(&mut self, path: &Path) {
         self.note(path);
         self.last_ack = path.now;
@@ -227,7 +228,7 @@ impl Rcs {
         self.rate_heard = self.rate;
     }
 
-    /// The time of the state has come: sends a dummy, or goes on to the next state.
+    /// Handles the state's timer: sends a dummy, or enters the next state.
     fn step(&mut self, path: &Path) {
         match &mut self.state {
             State::Initial { train: train @ Some(_), .. }
@@ -242,7 +243,7 @@ impl Rcs {
             }
             State::Detection { .. } => self.begin_steady(path),
             State::Steady { .. } => {
-                // An application that has nothing more to send learns nothing of the path.
+                // An application without more data learns nothing about the path.
                 if path.unsent > 0 {
                     let limit = self.target(path).max(self.rate);
                     self.set_rate((self.rate + self.one_per_rtt()).min(limit));
@@ -295,7 +296,7 @@ impl CongestionControl for Rcs {
         self.note(path);
         match loss.cause {
             Cause::Loss | Cause::Timeout => self.halve(path),
-            // Congestion is known: there is nothing to ask.
+            // Congestion is certain: no probes.
             Cause::Mark => {
                 self.rate_before = self.rate;
                 self.set_rate(self.rate / 2.0);
@@ -435,7 +436,7 @@ mod tests {
         (a - b).abs() < 0.01
     }
 
-    /// Runs all wake-ups up to `end`, with ACKs coming all the time. Returns the tags of the dummies sent.
+    /// Runs all timer events up to `end`, with continuous ACKs. Returns the tags of the dummies.
     fn run(rcs: &mut Rcs, end: f64) -> Vec<ProbeTag> {
         let mut tags = Vec::new();
         while rcs.wake_at() <= path_at(end).now {
@@ -453,7 +454,7 @@ mod tests {
         rcs.on_probe_acked(&ProbeReply { tag, acked: 0, phase: Phase::Open }, &path_at(at));
     }
 
-    /// In Steady at 90.91 segments per second.
+    /// Makes a sender in Steady at 90.91 segments per second.
     fn steady() -> Rcs {
         let mut rcs = Rcs::new(config(), &fixture::start(2.0));
         rcs.on_event(ConnectionEvent::Established, &path_at(0.0));

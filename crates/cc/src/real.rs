@@ -1,4 +1,4 @@
-//! TCP Real: the receiver measures the rate at which each wave of segments arrives, and the sender follows the rate.
+//! TCP Real: the receiver measures the arrival rate of each wave of segments, and the sender sets its window by that rate.
 //!
 //! C. Zhang, V. Tsaoussidis, "TCP-Real: Receiver-oriented Congestion Control", Computer Networks 40(4), 2002.
 //!
@@ -11,9 +11,9 @@
 //! | γ                     | [`Config::gamma`]            | -           |
 //! | congestion, error     | `Verdict`                    | -           |
 //!
-//! A wave is what is sent within one round trip under a fixed window. Its size travels with it, so that what is missing does not bias
-//! the rate: the receiver divides the span of the indices, not the number of arrivals, by the time. A rate that holds while
-//! segments are lost says that they were lost to errors.
+//! A wave is the data sent within one round trip under a fixed window. Segments carry its size, so that losses do not bias the
+//! rate. The receiver divides the span of the indices by the time, not the number of arrivals. If the rate is constant while
+//! segments are lost, the losses are transmission errors.
 
 use alloc::boxed::Box;
 
@@ -28,10 +28,10 @@ use crate::{
     forward,
 };
 
-/// The receiver half: measures waves.
+/// The receiver half, which measures waves.
 pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 1, build: || Box::new(Receiver::default()) };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "real",
     title: "the receiver measures the rate of each wave; a falling rate backs off early, a steady one calls losses errors",
@@ -48,19 +48,19 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What congestion takes of the window.
+    /// Fraction of the window removed by congestion.
     #[serde(deserialize_with = "fraction")]
     pub beta: f64,
-    /// What a falling rate takes of the window.
+    /// Fraction of the window removed by a falling rate.
     #[serde(deserialize_with = "fraction")]
     pub gamma: f64,
-    /// Share by which the rate may fall without being noticed.
+    /// Relative fall of the rate that has no effect.
     #[serde(deserialize_with = "fraction")]
     pub unnoticed: f64,
-    /// Share by which the rate may fall until it counts as congestion.
+    /// Relative fall of the rate above which it counts as congestion.
     #[serde(deserialize_with = "fraction")]
     pub tolerated: f64,
-    /// Round trips for which a measured rate is used.
+    /// Round trips for which a measured rate is valid.
     pub believed_rounds: u32,
 }
 
@@ -78,10 +78,10 @@ impl Config {
     }
 }
 
-/// The window below which the rate takes nothing more.
+/// Window in segments below which a falling rate has no effect.
 const SMALLEST: f64 = 2.0;
 
-/// The wave that leaves now.
+/// The wave that is being sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Wave {
     id: u16,
@@ -99,35 +99,35 @@ struct Report {
     at: Instant,
 }
 
-/// What a loss was.
+/// Cause of a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Congestion,
     Error,
 }
 
-/// The rule of the sender half.
+/// Window law of the sender half.
 #[derive(Clone, Copy, Debug)]
 struct Real {
     config: Config,
     wave: Wave,
     round: Round,
-    /// The rate of the wave at the last end of a round, in bytes per second.
+    /// Rate of the wave at the end of the last round, in bytes per second.
     reference: Option<f64>,
     latest: Option<Report>,
-    /// The wave whose rate was used last.
+    /// Number of the wave whose rate was used last.
     used: Option<u16>,
     grows: bool,
-    /// The window limited the sender at the last ACK.
+    /// True if the window limited the sender at the last ACK.
     limited: bool,
-    /// What a timeout by an error took, to be given back when the rate proves the error.
+    /// Windows before a timeout, restored if the rate proves an error.
     saved: Option<Windows>,
-    /// Spacing of what a restored window releases: a window over a round trip.
+    /// Pacing of a restored window over a round trip.
     spaced: Option<(Rate, Instant)>,
 }
 
 impl Real {
-    /// The rule before the handshake.
+    /// Makes the rule in its initial state.
     fn new(config: Config) -> Self {
         Self {
             config,
@@ -143,13 +143,13 @@ impl Real {
         }
     }
 
-    /// By which share the rate has fallen since the last round; `None` without two rates to compare.
+    /// Returns the relative fall of the rate since the last round; `None` without two rates.
     fn fall(&self) -> Option<f64> {
         let (reference, latest) = (self.reference?, self.latest?);
         (reference > 0.0).then(|| (reference - latest.bytes_per_s) / reference)
     }
 
-    /// A loss while the rate held was an error. Without a fresh rate it is congestion: the safe side.
+    /// Classifies a loss: an error if the rate is constant. Without a fresh rate it is congestion, the safe choice.
     fn classify(&self, path: &Path) -> Verdict {
         let fresh = self.latest.is_some_and(|report| {
             path.now.since(report.at) <= path.srtt * u64::from(self.config.believed_rounds)
@@ -160,7 +160,7 @@ impl Real {
         }
     }
 
-    /// The end of a round: the rate decides, and the next wave begins.
+    /// Ends a round: adjusts the window to the rate, and starts the next wave.
     fn end_round(&mut self, windows: &mut Windows, path: &Path) {
         if let Some(report) = self.latest.filter(|report| self.used != Some(report.id)) {
             if let Some(fall) = self.fall() {
@@ -169,7 +169,7 @@ impl Real {
             self.reference = Some(report.bytes_per_s);
             self.used = Some(report.id);
         }
-        // No rate of so few segments can say that the window may grow: it grows like that of any TCP until one can.
+        // A wave this small yields no rate. The window then grows as in any TCP until waves can be measured.
         self.grows |= (1..LEAST_ARRIVALS).contains(&self.wave.size);
         let usable = windows.cwnd.min(f64::from(path.receive_window));
         self.wave = Wave { id: self.wave.id.wrapping_add(1), first: path.snd_nxt, size: usable as u16 };
@@ -186,7 +186,7 @@ impl Real {
         }
     }
 
-    /// The rate held over the timeout: it was an error, and the window comes back.
+    /// Restores the windows: the rate was constant over the timeout, so it was an error.
     fn restore(&mut self, windows: &mut Windows, path: &Path) {
         let Some(saved) = self.saved else { return };
         if self.latest.is_none_or(|report| self.used == Some(report.id)) {
@@ -229,7 +229,7 @@ impl Rule for Real {
         }
     }
 
-    /// An error is repaired and takes nothing; congestion takes β.
+    /// Reacts to a loss: an error costs nothing, congestion costs β of the window.
     fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         let marked = loss.cause == Cause::Mark;
         if marked || self.classify(path) == Verdict::Congestion {
@@ -240,7 +240,7 @@ impl Rule for Real {
 }
 
 impl Real {
-    /// After an error the timer is not doubled, and the window comes back when the rate does.
+    /// Handles a timeout. After an error the timer does not double, and the window is restored when the rate returns.
     fn time_out(&mut self, windows: &mut Windows, timeout: &Timeout, path: &Path) -> BackOff {
         let verdict = self.classify(path);
         if timeout.consecutive == 1 {
@@ -257,7 +257,7 @@ impl Real {
     }
 }
 
-/// The sender: a window that follows the rate that the receiver measures.
+/// The sender: a window that follows the receiver's measured rate.
 #[derive(Clone, Debug)]
 struct Sender {
     classic: Classic<Real>,
@@ -314,14 +314,14 @@ impl Feedback for Sender {
     }
 }
 
-/// Headers of a segment on the wire in bytes: the rate is that of the line.
+/// Header bytes per segment on the wire: the rate is that of the line.
 const HEADERS: u32 = 40;
-/// Arrivals that a wave must have to be measured.
+/// Minimum number of arrivals in a measured wave.
 const LEAST_ARRIVALS: u16 = 3;
-/// Share of the wave that the arrivals must span, as a divisor.
+/// Divisor of the wave size: the arrivals must span at least this part.
 const LEAST_SPAN_DIVISOR: u32 = 2;
 
-/// The wave that arrives, by the indices of its segments.
+/// The wave that is arriving, identified by its segments' indices.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Arriving {
     id: u16,
@@ -342,7 +342,7 @@ impl Arriving {
         self.last.1.since(self.first.1)
     }
 
-    /// A few arrivals, or a part of the wave, say little; a wave that the application cut short says what the application does.
+    /// True if enough of the wave arrived. A wave that the application cut short is not valid either.
     fn is_valid(&self) -> bool {
         self.arrivals >= LEAST_ARRIVALS
             && self.span() > 0
@@ -367,7 +367,7 @@ struct Receiver {
 }
 
 impl Receiver {
-    /// The wave is over, because the next one begins or its last segment is here.
+    /// Ends the wave, because the next one begins or its last segment arrived.
     fn conclude(&mut self) {
         if let Some(arriving) = self.arriving {
             self.report = arriving.report();
@@ -426,7 +426,7 @@ mod tests {
         sender.on_feedback(&Extension::ReceiveRate { id, rate, valid: true }, &fixture::path_at(1.0));
     }
 
-    /// The ACK that ends a round.
+    /// Handles the ACK that ends a round.
     fn end_round(sender: &mut Sender) {
         let path = Path { snd_una: 50_001, snd_nxt: 90_001, ..fixture::path_at(1.0) };
         sender.on_ack(&fixture::ack(1), &path);
@@ -453,7 +453,7 @@ mod tests {
         assert!((sender.window() - 41.0).abs() < 0.02, "{}", sender.window());
     }
 
-    /// A fall of the rate leaves a window of two, whose waves are too small to be measured: no rate will ever say that it may grow.
+    /// After a fall of the rate the window is two segments. Such waves are too small to measure, so no rate would allow growth.
     #[test]
     fn a_window_too_small_to_be_measured_grows() {
         let mut sender = real(2.0, 100_000.0);

@@ -1,4 +1,4 @@
-//! What is known of algorithms. The list of them stands in `lib.rs`: adding one means a file, its paper note and one line there.
+//! Registry of algorithms. The list is in `lib.rs`: a new algorithm needs a file, a paper note and one line there.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -7,20 +7,21 @@ use serde::Serialize;
 
 use crate::{CongestionControl, Reflector, Start};
 
-/// Builds the sender of one connection.
+/// Function that builds the sender of one connection.
 type Build = dyn Fn(&Start) -> Box<dyn CongestionControl> + Send + Sync;
 
-/// An algorithm from outside: a name and a function that builds one sender. Clones share what the function knows.
+/// An algorithm defined outside this crate: a name and a function that builds one sender. Clones share the function's data.
 #[derive(Clone)]
 pub struct Custom {
     /// Name in tables and results.
     pub name: &'static str,
-    /// Builds the sender of one connection.
+    /// Function that builds the sender of one connection.
     pub(crate) build: Arc<Build>,
 }
 
 impl Custom {
-    /// An algorithm of this name. `build` is a function, or a closure that carries parameters, tables or whatever else its senders share.
+    /// Makes an algorithm with this name. `build` is a function, or a closure with parameters, tables or other data shared by its
+    /// senders.
     pub fn new(
         name: &'static str,
         build: impl Fn(&Start) -> Box<dyn CongestionControl> + Send + Sync + 'static,
@@ -41,22 +42,22 @@ impl core::fmt::Debug for Custom {
     }
 }
 
-/// The receiver half that a sender asks for in the handshake.
+/// The receiver half that a sender requests in the handshake.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiverHalf {
     /// [`Feedback::receiver`](crate::Feedback::receiver) of the senders that it serves.
     pub number: u8,
-    /// Builds the receiver half of one connection.
+    /// Function that builds the receiver half of one connection.
     pub build: fn() -> Box<dyn Reflector>,
 }
 
-/// By what an algorithm finds its window or its rate.
+/// Signal that an algorithm uses to set its window or rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Family {
-    /// Losses alone.
+    /// Losses only.
     #[serde(rename = "window by loss")]
     Loss,
-    /// A bandwidth measured by the ACKs.
+    /// Bandwidth measured from ACKs.
     #[serde(rename = "bandwidth estimation")]
     Bandwidth,
     /// Delay.
@@ -68,48 +69,48 @@ pub enum Family {
     /// Probes of low priority.
     #[serde(rename = "low-priority probes")]
     Probes,
-    /// What the receiver measures.
+    /// Measurements by the receiver.
     #[serde(rename = "measured by the receiver")]
     Receiver,
-    /// What routers or links say.
+    /// Reports of routers or links.
     #[serde(rename = "told by the network")]
     Network,
-    /// What other connections have learnt.
+    /// State learnt by other connections.
     #[serde(rename = "memory")]
     Memory,
 }
 
-/// What `bentpipe list cc` says of an algorithm.
+/// Entry of an algorithm in `bentpipe list cc`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Entry {
     /// Name in scenarios and on the command line.
     pub name: &'static str,
-    /// One line.
+    /// Title in one line.
     pub title: &'static str,
     /// Citation.
     pub paper: &'static str,
     /// Year of the publication.
     pub year: u16,
-    /// How it works, in a word.
+    /// Signal that it uses.
     pub family: Family,
-    /// When to use it, and when not; completes "`name`: ...".
+    /// When to use it and when not; completes "`name`: ...".
     pub advice: &'static str,
-    /// Wants something of receivers.
+    /// True if it needs support by receivers.
     pub needs_receiver: bool,
-    /// The receiver half, if it is more than a reply to probes.
+    /// The receiver half, if it does more than reply to probes.
     #[serde(skip)]
     pub receiver: Option<ReceiverHalf>,
-    /// Wants something of routers.
+    /// True if it needs support by routers.
     pub needs_routers: bool,
-    /// Learns from other connections to the same destination: drivers hand it a [`PathMemory`](crate::PathMemory).
+    /// True if it learns from other connections to the same destination: drivers pass it a [`PathMemory`](crate::PathMemory).
     pub remembers: bool,
-    /// What remains is still useful with an unmodified receiver.
+    /// True if it is still useful with an unmodified receiver.
     pub works_with_plain_receiver: bool,
-    /// Runs in the simulator.
+    /// True if it runs in the simulator.
     pub in_simulation: bool,
-    /// Runs over real sockets.
+    /// True if it runs over real sockets.
     pub on_the_wire: bool,
-    /// Runs in the Linux kernel.
+    /// True if it runs in the Linux kernel.
     pub in_kernel: bool,
 }
 
@@ -121,7 +122,7 @@ macro_rules! registry {
         #[derive(Clone, PartialEq, Debug)]
         pub enum Algorithm {
             $(#[doc = concat!("See [`", stringify!($module), "`].")] $variant($module::Config),)*
-            /// A user's own.
+            /// A user's own algorithm.
             Custom(Custom),
         }
 
@@ -129,7 +130,7 @@ macro_rules! registry {
         pub static REGISTRY: &[Entry] = &[$($module::ENTRY),*];
 
         impl Algorithm {
-            /// The algorithm `name` with the parameters that `parameters` deserialises to (a table; what is absent keeps its default).
+            /// Returns the algorithm `name` with the parameters from `parameters` (a table; absent keys keep their defaults).
             ///
             /// # Errors
             /// `Ok(None)` if there is no such algorithm; the deserialiser's error for an unknown or unfit parameter.
@@ -140,7 +141,7 @@ macro_rules! registry {
                 Ok(None)
             }
 
-            /// The algorithm `name` with default parameters.
+            /// Returns the algorithm `name` with default parameters.
             pub fn from_name(name: &str) -> Option<Self> {
                 $(if name == $module::ENTRY.name {
                     return Some(Self::$variant($module::Config::default()));
@@ -156,7 +157,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Learns from other connections to the same destination; a user's own may.
+            /// True if it learns from other connections to the same destination; a user's own algorithm may.
             pub fn remembers(&self) -> bool {
                 match self {
                     $(Self::$variant(_) => $module::ENTRY.remembers,)*
@@ -164,7 +165,7 @@ macro_rules! registry {
                 }
             }
 
-            /// The parameters, for display: a table of scalars.
+            /// Writes the parameters for display, as a table of scalars.
             ///
             /// # Errors
             /// Only those of the serialiser.
@@ -175,13 +176,13 @@ macro_rules! registry {
                 }
             }
 
-            /// What its senders ask of the engine.
+            /// Returns the engine services that its senders need.
             pub fn wants(&self) -> Wants {
                 let start = Start { mss: 1000, initial_window: 10.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 0, memory: None };
                 self.build(&start).wants()
             }
 
-            /// A sender of one connection.
+            /// Builds the sender of one connection.
             pub fn build(&self, start: &Start) -> alloc::boxed::Box<dyn CongestionControl> {
                 match self {
                     $(Self::$variant(config) => config.build(start),)*
@@ -192,8 +193,8 @@ macro_rules! registry {
     };
 }
 
-/// An entry without a name, of an algorithm that needs nothing of receivers and routers, remembers nothing, and runs wherever our engine does;
-/// the others override its fields.
+/// A nameless entry that other entries override. The algorithm needs no receiver or router support, keeps no memory, and runs in
+/// every environment of this engine.
 pub const SENDER_ONLY: Entry = Entry {
     name: "",
     title: "",

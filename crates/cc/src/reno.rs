@@ -1,6 +1,6 @@
-//! Reno's window law: RFC 5681, which the other rules state their differences to.
+//! Reno's window law of RFC 5681, from which the other rules state their differences.
 //!
-//! Which recovery goes with it (Reno's own, NewReno's, SACK, RACK-TLP) is chosen beside it, in the engine.
+//! The engine chooses the loss recovery independently: Reno's own, NewReno's, SACK or RACK-TLP.
 
 use alloc::boxed::Box;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::hystart::HyStart;
 use crate::{Ack, Classic, CongestionControl, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start, Windows};
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "reno",
     title: "Reno's window law: slow start, congestion avoidance, half on loss",
@@ -24,7 +24,7 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Leave the first slow start by HyStart++ (RFC 9406) instead of by a loss.
+    /// End the first slow start by HyStart++ (RFC 9406) instead of by a loss.
     pub hystart: bool,
 }
 
@@ -36,7 +36,8 @@ impl Config {
     }
 }
 
-/// One segment per segment acknowledged in slow start, one per window after, half on loss.
+/// Growth by one segment per acknowledged segment in slow start, then one per window; half the window
+/// after a loss.
 #[derive(Clone, Debug)]
 pub struct Reno {
     hystart: HyStart,
@@ -110,7 +111,8 @@ mod tests {
         assert_eq!((sender.window(), sender.snapshot().ssthresh), (30.0, f64::INFINITY));
     }
 
-    /// RFC 9406 section 4.3: `L` limits what one ACK adds only where it would be a burst.
+    /// RFC 9406 section 4.3: `L` limits the growth per ACK only without pacing, where a jump would be a
+    /// burst.
     #[test]
     fn hystart_knows_whether_segments_are_spaced() {
         let grown = |paced| {

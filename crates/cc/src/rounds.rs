@@ -1,16 +1,16 @@
-//! Round trips, told apart by sequence numbers, or by what had been delivered when a segment left. For algorithms and transports.
+//! Detection of round trips, by sequence numbers or by the delivered count at transmission. For algorithms and transports.
 
 use crate::Path;
 
-/// A round ends with the first ACK of something sent after the previous round ended.
+/// A round that ends with the first ACK of data sent after the previous round ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Round {
-    /// Next new sequence number when the round began.
+    /// Next new sequence number at the start of the round.
     mark: u64,
 }
 
 impl Round {
-    /// True if the ACK that the path has just taken ends a round.
+    /// True if the ACK just processed ends a round.
     pub fn ends(&mut self, path: &Path) -> bool {
         let over = path.snd_una > self.mark;
         if over {
@@ -20,18 +20,18 @@ impl Round {
     }
 }
 
-/// A round ends when a segment is delivered that left after the previous round ended: also while a hole holds back the
+/// A round that ends when a segment sent after the previous round's end is delivered. It also ends while a hole blocks the
 /// cumulative ACK (draft-ietf-ccwg-bbr section 5.5.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DeliveryRound {
-    /// Rounds that have ended.
+    /// Number of ended rounds.
     pub count: u64,
-    /// Delivered bytes when the round began.
+    /// Delivered bytes at the start of the round.
     mark: u64,
 }
 
 impl DeliveryRound {
-    /// True if `prior_delivered` of the newest delivered segment ends a round; the next begins with `delivered`.
+    /// True if `prior_delivered` of the newest delivered segment ends a round. The next round begins with `delivered`.
     pub fn ends(&mut self, prior_delivered: u64, delivered: u64) -> bool {
         let over = prior_delivered >= self.mark;
         if over {
@@ -41,7 +41,7 @@ impl DeliveryRound {
         over
     }
 
-    /// Begins a round now, without counting the one before.
+    /// Starts a round now, without counting the previous one.
     pub fn restart(&mut self, delivered: u64) {
         self.mark = delivered;
     }

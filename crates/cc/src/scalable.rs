@@ -1,5 +1,5 @@
-//! Scalable TCP: growth and reduction in proportion to the window, so that a recovery takes the same number of round trips at
-//! every speed.
+//! Scalable TCP: growth and reduction are proportional to the window. A recovery lasts the same number of round trips at
+//! every rate.
 //!
 //! T. Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks", ACM SIGCOMM CCR 33(2), 2003.
 //!
@@ -10,7 +10,7 @@
 //! | `b`            | [`Config::decrease`]       | -                  |
 //! | legacy window  | [`Config::legacy_window`]  | segments           |
 //!
-//! What differs from the paper stands in `papers/scalable.md`.
+//! `papers/scalable.md` lists the deviations from the paper.
 
 use alloc::boxed::Box;
 
@@ -21,7 +21,7 @@ use crate::{
     Ack, Cause, Classic, CongestionControl, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start, Windows,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "scalable",
     title: "growth and reduction in proportion to the window: recovery in 13 round trips at every speed",
@@ -40,10 +40,10 @@ pub struct Config {
     /// Segments added to the window for each segment acknowledged.
     #[serde(deserialize_with = "fraction")]
     pub increase: f64,
-    /// Share of the window that a loss takes.
+    /// Fraction of the window subtracted at a loss.
     #[serde(deserialize_with = "fraction")]
     pub decrease: f64,
-    /// Windows in segments up to which Reno's law holds; 1 turns that off.
+    /// Largest window in segments with Reno's law; 1 disables Reno's law.
     #[serde(deserialize_with = "positive")]
     pub legacy_window: f64,
 }
@@ -84,7 +84,7 @@ impl Rule for Scalable {
         if loss.cause == Cause::Timeout {
             return windows.halve(loss);
         }
-        // What limited transmit sent beyond the window does not count (RFC 5681 section 3.2 step 2).
+        // Segments sent by limited transmit beyond the window do not count (RFC 5681 section 3.2 step 2).
         let flight = f64::from(loss.outstanding).min(windows.cwnd);
         let share = if self.is_legacy(windows) { 0.5 } else { self.config.decrease };
         windows.reduce_to(flight * (1.0 - share), loss.cause);
@@ -122,7 +122,7 @@ mod tests {
                 round_trips += 1.0 / scalable.window();
                 scalable.on_ack(&fixture::ack(1), &fixture::path());
             }
-            // ln(1 / 0.875) / ln(1.01) = 13.42 in steps of whole windows, ln(1 / 0.875) / 0.01 = 13.35 ACK by ACK.
+            // ln(1 / 0.875) / ln(1.01) = 13.42 in steps of whole windows; ln(1 / 0.875) / 0.01 = 13.35 per ACK.
             assert!((round_trips - 13.4).abs() < 0.1, "{round_trips} at {before}");
         }
     }

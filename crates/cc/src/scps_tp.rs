@@ -1,4 +1,4 @@
-//! SCPS-TP: the sender knows, is told, or assumes why a segment was lost, and only congestion makes it slower.
+//! SCPS-TP: the sender distinguishes the causes of loss by signals or by a default. Only congestion reduces its window.
 //!
 //! CCSDS 714.0-B-2, "Space Communications Protocol Specification (SCPS): Transport Protocol (SCPS-TP)", 2006.
 //!
@@ -11,8 +11,8 @@
 //! | link outage, link restored | [`Notice::Outage`], [`Notice::Restored`], `Route` | - |
 //! | persist probe in an outage | [`Config::ask_every_s`]          | s        |
 //!
-//! What is the law of the window and its response to signals stands here. SNACK and the acknowledgement frequency are features of
-//! the engine that any algorithm can use: see `papers/scps-tp.md`.
+//! This file holds the window law and its reactions to signals. SNACK and the acknowledgement frequency are engine features for
+//! all algorithms: see `papers/scps-tp.md`.
 
 use alloc::boxed::Box;
 
@@ -28,7 +28,7 @@ use crate::{
     Timeout, Wake, Wants, Windows, forward,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "scps-tp",
     title: "Vegas, Van Jacobson or a rate, where only congestion slows down: the link says what is corruption or outage",
@@ -46,16 +46,16 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What a loss is taken for when nobody says: corruption on a link of one's own, congestion elsewhere.
+    /// Assumed cause of a loss without a signal: corruption on a private link, congestion elsewhere.
     pub default_cause: DefaultCause,
-    /// The law of the window.
+    /// Window law.
     pub congestion: Congestion,
     /// Rate of the route in bits per second; 0 for none.
     #[serde(deserialize_with = "not_negative")]
     pub rate_bps: f64,
-    /// Timeouts in a row that may be corruption before the timer backs off.
+    /// Consecutive timeouts that may be corruption before the timer backs off.
     pub patience: u32,
-    /// Seconds between two requests for an ACK while the link is out.
+    /// Seconds between two requests for an ACK during an outage.
     #[serde(deserialize_with = "positive")]
     pub ask_every_s: f64,
 }
@@ -72,17 +72,17 @@ impl Default for Config {
     }
 }
 
-/// What a loss is taken for when nobody says.
+/// Assumed cause of a loss without a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DefaultCause {
-    /// The window stays.
+    /// Corruption: the window is kept.
     Corruption,
-    /// The window shrinks.
+    /// Congestion: the window shrinks.
     Congestion,
 }
 
-/// The law of the window.
+/// Window law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Congestion {
@@ -90,7 +90,7 @@ pub enum Congestion {
     Vegas,
     /// Van Jacobson's, RFC 5681.
     VanJacobson,
-    /// None: the receive window, and the rate of the route.
+    /// None: only the receive window and the route's rate limit the sender.
     RateOnly,
 }
 
@@ -109,15 +109,15 @@ impl Config {
     }
 }
 
-/// The receiver half of SCPS-TP: passes on what the link says.
+/// The receiver half of SCPS-TP, which relays the link's notices.
 pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 6, build: || Box::new(Notices::default()) };
 
-/// A law of the window under SCPS-TP.
+/// A window law for SCPS-TP.
 trait Law: Rule {
-    /// False where the receiver alone decides the window: neither timeouts nor idle times change it.
+    /// False if only the receiver limits the window: timeouts and idle times then do not change it.
     const HAS_WINDOW: bool = true;
 
-    /// Finds losses by evidence of its own, and wants to know what is sent.
+    /// True if the law detects losses by its own rules, and needs to know what is sent.
     const DETECTS: bool = false;
 
     fn on_sent(&mut self, sent: &Sent) {
@@ -143,7 +143,7 @@ impl Law for Vegas {
     }
 }
 
-/// RFC 5681, as a rule states it by stating nothing.
+/// RFC 5681: a rule with all defaults.
 #[derive(Clone, Copy, Debug)]
 struct VanJacobson;
 
@@ -151,7 +151,7 @@ impl Rule for VanJacobson {}
 
 impl Law for VanJacobson {}
 
-/// The window is the receiver's business alone.
+/// The receiver alone limits the window.
 #[derive(Clone, Copy, Debug)]
 struct RateOnly;
 
@@ -187,18 +187,18 @@ impl RateOnly {
     }
 }
 
-/// What is known of the link.
+/// State of the link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Route {
-    /// Nothing but good.
+    /// The link works.
     Open,
-    /// It is out: nothing leaves but a request for an ACK now and then.
+    /// The link is out: only requests for an ACK leave.
     Out { ask_at: Instant, asked: bool },
-    /// It is back; what was sent before `sent_before` may be lost, and until it is acknowledged the window is spaced.
+    /// The link is restored. Data sent before `sent_before` may be lost; the window is paced until it is acknowledged.
     Back { sent_before: u64, pace: Rate },
 }
 
-/// What SCPS-TP adds to a law.
+/// SCPS-TP's additions to a window law.
 #[derive(Clone, Debug)]
 struct Scps<R> {
     config: Config,
@@ -212,7 +212,7 @@ impl<R: Law> Scps<R> {
         Self { config, law, corrupted_until: Instant::ZERO, route: Route::Open }
     }
 
-    /// What a loss at this time is taken for.
+    /// True if a loss at this time counts as corruption.
     fn is_corruption(&self, path: &Path) -> bool {
         self.route != Route::Open
             || path.now < self.corrupted_until
@@ -226,7 +226,7 @@ impl<R: Law> Scps<R> {
         }
     }
 
-    /// The window is what it was, but everything in it may leave at once: it is spaced over a round trip.
+    /// Restores sending after an outage. The whole window may leave at once, so it is paced over a round trip.
     fn come_back(&mut self, windows: &Windows, path: &Path) {
         if matches!(self.route, Route::Out { .. }) {
             let srtt_s = path.srtt.max(Duration::from_micros(1)).as_secs_f64();
@@ -247,7 +247,7 @@ impl<R: Law> Rule for Scps<R> {
 
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         match self.route {
-            // ACKs of what arrived before the outage keep coming for a while; what follows a request answers it.
+            // ACKs of data received before the outage may still arrive; an ACK after a request answers it.
             Route::Out { asked: true, .. } => self.come_back(windows, path),
             Route::Back { sent_before, .. } if path.snd_una >= sent_before => self.route = Route::Open,
             _ => {}
@@ -264,13 +264,13 @@ impl<R: Law> Rule for Scps<R> {
     }
 
     fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
-        // A router's mark is never corruption.
+        // A router's mark is always congestion.
         if loss.cause == Cause::Mark || !self.is_corruption(path) {
             self.law.reduce(windows, loss, path);
         }
     }
 
-    /// Losses do not make the law forget what it has learnt of the path, nor this what it knows of the link.
+    /// Keeps the law's measurements and the link's state, which losses do not invalidate.
     fn undo(&mut self, before: Self) {
         self.law.undo(before.law);
     }
@@ -285,7 +285,7 @@ impl<R: Law> Scps<R> {
         matches!(self.route, Route::Out { .. })
     }
 
-    /// What the link says.
+    /// Handles a notice of the link.
     fn hear(&mut self, windows: &mut Windows, fields: &Extension, path: &Path) {
         let Extension::Notice(notice) = *fields else { return };
         match notice {
@@ -296,7 +296,7 @@ impl<R: Law> Scps<R> {
     }
 }
 
-/// A window by a law that hears of congestion only, at the rate of the route.
+/// A window law that sees only congestion, at the rate of the route.
 #[derive(Clone, Debug)]
 struct Sender<R> {
     classic: Classic<Scps<R>>,
@@ -372,7 +372,7 @@ impl<R: Law> Feedback for Sender<R> {
 }
 
 impl<R: Law> Detector for Sender<R> {
-    /// What corruption lost takes nothing of the window.
+    /// Losses by corruption do not reduce the window.
     fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
         let Classic { windows, rule, .. } = &mut self.classic;
         if rule.is_out() {
@@ -465,7 +465,7 @@ mod tests {
         assert_eq!(sender.window(), 20.0);
     }
 
-    /// In an outage nothing leaves but a request for an ACK every five seconds; the window stays.
+    /// In an outage only a request for an ACK leaves, every five seconds; the window is kept.
     fn out() -> Sender<VanJacobson> {
         let mut sender = sender(Config::default());
         sender.on_feedback(&told(Notice::Outage), &fixture::path());
@@ -499,7 +499,7 @@ mod tests {
         for sender in [&mut by_word, &mut by_answer] {
             assert!(!(sender.spacing() == Spacing::Withheld));
             assert!(sender.window() >= 40.0);
-            // The window, 40 segments of 1000 bytes and what the ACK added, over 550 ms.
+            // The window over 550 ms: 40 segments of 1000 bytes, and the growth by the ACK.
             let segments = sender.spacing().rate().map_or(0.0, Rate::bytes_per_s) * 0.55 / 1000.0;
             assert!((39.99..40.03).contains(&segments), "{segments}");
         }

@@ -1,7 +1,7 @@
-//! Sharing of control blocks: a connection starts from what earlier and parallel connections to the same destination learnt.
+//! Control block sharing: a connection starts from the state of earlier and parallel connections to the same destination.
 //!
-//! J. Touch, M. Welzl, S. Islam, "TCP Control Block Interdependence", RFC 9040, 2021 (and RFC 2140, 1997). For satellites: sharing
-//! TCP (STCP), which shares window and threshold among sequential and concurrent connections.
+//! J. Touch, M. Welzl, S. Islam, "TCP Control Block Interdependence", RFC 9040, 2021 (and RFC 2140, 1997). The satellite variant
+//! is sharing TCP (STCP), which shares window and ssthresh among sequential and concurrent connections.
 //!
 //! | RFC 9040                     | here                                   | unit     |
 //! |------------------------------|----------------------------------------|----------|
@@ -10,7 +10,7 @@
 //! | ensemble `ssthresh`, `sendcwnd` | [`PathMemory::join`], [`Seat::settle`] | segments |
 //! | merge                        | [`Config::merge`]                      | -        |
 //!
-//! Growth and loss are Reno's. What differs stands in `papers/sharing.md`.
+//! Growth and loss reaction are Reno's. `papers/sharing.md` lists the deviations.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -24,7 +24,7 @@ use crate::{
     Saved, Seat, Spacing, Start, Windows, forward,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "sharing",
     title: "Reno that starts from what other connections to the same destination know",
@@ -44,13 +44,13 @@ pub struct Config {
     pub ensemble: bool,
     /// Share with earlier connections.
     pub temporal: bool,
-    /// Seconds in which a saved window loses all but 1/e of its worth.
+    /// Time constant in seconds: after this time 1/e of a saved window is left.
     #[serde(deserialize_with = "positive")]
     pub tau_s: f64,
-    /// Seconds after which what was saved is worth nothing.
+    /// Seconds after which saved state expires.
     #[serde(deserialize_with = "positive")]
     pub max_age_s: f64,
-    /// Weight of the connection that closes, when it is merged with what was saved before it.
+    /// Weight of the closing connection when it is merged with the saved state.
     #[serde(deserialize_with = "fraction")]
     pub merge: f64,
 }
@@ -62,22 +62,22 @@ impl Default for Config {
 }
 
 impl Config {
-    /// A Reno sender that shares, if [`Start::memory`] is there.
+    /// Builds a Reno sender that shares state, if [`Start::memory`] is set.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         let windows = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
         Box::new(Sender::new(windows, Sharing::new(*self, start)))
     }
 }
 
-/// What sharing adds to Reno.
+/// Sharing's additions to Reno.
 #[derive(Clone, Debug)]
 struct Sharing {
     config: Config,
     memory: Option<PathMemory>,
-    /// Kept by all copies of this rule, so that an undo does not leave the table.
+    /// Membership, shared by all copies of this rule, so that an undo does not end it.
     seat: Option<Arc<Seat>>,
     mss: u32,
-    /// Rate of the first window and the sequence number that ends it: what others learnt must not leave in one burst.
+    /// Rate of the first window and the sequence number that ends it. Shared state must not cause one large burst.
     first_window: Option<(Rate, u64)>,
     left_slow_start: bool,
 }
@@ -94,7 +94,7 @@ impl Sharing {
         }
     }
 
-    /// What an earlier connection's windows are worth by now.
+    /// Returns an earlier connection's windows, reduced by their age.
     fn recall(&self, windows: Windows, now: Instant) -> Windows {
         let saved = self.memory.as_ref().filter(|_| self.config.temporal).and_then(PathMemory::saved);
         let Some(saved) = saved else { return windows };
@@ -111,7 +111,7 @@ impl Sharing {
 }
 
 impl Sharing {
-    /// Takes a place among the others.
+    /// Joins the members that share their windows.
     fn begin(&mut self, windows: &mut Windows, path: &Path) {
         let Some(memory) = &self.memory else { return };
         let own = self.recall(*windows, path.now);
@@ -130,8 +130,8 @@ impl Sharing {
         }
     }
 
-    /// What this connection learnt, merged with what was known before it. A threshold counts only if slow start ended: that of a
-    /// short connection is a guess.
+    /// Saves this connection's state, merged with the saved one. Its ssthresh counts only if slow start ended: that of a short
+    /// connection is a guess.
     fn keep(&mut self, windows: &Windows, path: &Path) {
         let Some(memory) = self.memory.as_ref().filter(|_| self.config.temporal) else { return };
         let before = memory.saved().map(|saved| saved.windows);
@@ -172,7 +172,7 @@ impl Rule for Sharing {
     }
 }
 
-/// Reno's window, and a first window that is spaced.
+/// Reno's window with a paced first flight.
 #[derive(Clone, Debug)]
 struct Sender {
     classic: Classic<Sharing>,

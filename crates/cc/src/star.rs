@@ -1,5 +1,5 @@
-//! TCP-STAR: the measured bandwidth lifts the window (LWC) and sets it after a loss (CWS), and a probe asks the peer before a timeout is
-//! believed (AEN).
+//! TCP-STAR: the measured bandwidth raises the window (LWC) and sets it after a loss (CWS). A probe tests the peer before a
+//! timeout is believed (AEN).
 //!
 //! H. Obata, K. Ishida, S. Takeuchi, S. Hanasaki, "TCP-STAR: TCP Congestion Control Method for Satellite Internet", IEICE Transactions on
 //! Communications E89-B(6), 2006.
@@ -16,7 +16,7 @@
 //! | `d_k`                   | `AckedCount::count`      | bytes    |
 //! | `Pro_seq`, `ACK_seq`    | whether an ACK advances  | -        |
 //!
-//! What differs from the paper stands in `papers/star.md`.
+//! `papers/star.md` lists the deviations from the paper.
 
 use alloc::boxed::Box;
 
@@ -32,10 +32,10 @@ use crate::{
     Questioner, SENDER_ONLY, Spacing, Start, Timeout, TimeoutProbe, Undo, WindowState, Windows, state,
 };
 
-/// With the window this many times what the path was measured to carry, a loss is taken for congestion (θ of WestwoodBR).
+/// Ratio of window to measured BDP above which a loss counts as congestion (θ of WestwoodBR).
 const RATE_GAP: f64 = 1.4;
 
-/// Where the bandwidth comes from: the paper leaves it open (section 3).
+/// Source of the bandwidth estimate, which the paper leaves open (section 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimator {
@@ -54,38 +54,38 @@ pub enum Estimator {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RenoSsthresh {
-    /// The one that CWS sets: after a loss the component returns to slow start.
+    /// The ssthresh set by CWS: after a loss the component returns to slow start.
     #[default]
     Shared,
-    /// Its own, half of what it was at the loss.
+    /// Its own ssthresh, half of the window at the loss.
     Own,
 }
 
-/// What the Reno component counts.
+/// Unit of growth of the Reno component.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Growth {
-    /// ACKs, as in Figure 3.
+    /// ACKs, as in Figure 3 of the paper.
     #[default]
     Acks,
     /// Acknowledged segments, so that delayed ACKs do not slow it down.
     Segments,
 }
 
-/// How losses are told apart: the paper's future work (section 5), which names the discrimination of WestwoodBR.
+/// Discrimination of losses: future work in the paper (section 5), which names the method of WestwoodBR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Discriminator {
-    /// Not at all: every loss is answered by CWS.
+    /// No discrimination: CWS answers every loss.
     #[default]
     None,
-    /// Congestion is what a high delay and a gap between window and measured rate agree on.
+    /// A loss is congestion if the delay is high and the window exceeds the measured rate.
     Both,
-    /// A high delay alone is congestion.
+    /// A loss is congestion if the delay is high.
     Spike,
 }
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "star",
     title: "measured bandwidth lifts the window and sets it after a loss; a probe asks the peer before a timeout is believed",
@@ -101,35 +101,36 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Source of the bandwidth.
+    /// Source of the bandwidth estimate.
     pub estimator: Estimator,
-    /// What ABE keeps of itself at each sample.
+    /// ABE's weight of the old estimate at each sample.
     #[serde(deserialize_with = "fraction")]
     pub smoothing: f64,
-    /// ACKs that follow each other faster than this, in seconds, make one sample of ABE; zero takes every ACK.
+    /// Minimum interval of an ABE sample in seconds: closer ACKs are merged. Zero uses every ACK.
     #[serde(deserialize_with = "at_least_zero")]
     pub least_gap_s: f64,
-    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    /// Treatment of duplicate ACKs when a cumulative ACK covers their segments, without SACK.
     pub credit: Credit,
-    /// Lift the window by the measured bandwidth (Lift Window Control).
+    /// Raise the window by the measured bandwidth (Lift Window Control).
     pub lwc: bool,
-    /// After a timeout that a loss caused, the window is not lifted until all that was sent before it is acknowledged.
+    /// After a timeout by a loss, do not lift the window before all earlier data is acknowledged.
     pub lwc_hold: bool,
-    /// The lift is at most the receive window.
+    /// Bound the lift by the receive window.
     pub lift_within_receive_window: bool,
-    /// What the Reno component counts.
+    /// Unit of growth of the Reno component.
     pub growth: Growth,
-    /// Threshold of the Reno component.
+    /// ssthresh of the Reno component.
     pub reno_ssthresh: RenoSsthresh,
-    /// Send a probe at a timeout to find out whether data was lost (Acknowledgement Error Notification).
+    /// Probe the peer at a timeout to find out if data was lost (Acknowledgement Error Notification).
     pub aen: bool,
-    /// What is sent as the probe.
+    /// Content of the probe.
     pub aen_probe: TimeoutProbe,
-    /// Probes that may go unanswered before the timeout is taken for a loss.
+    /// Number of unanswered probes after which the timeout counts as a loss.
     pub aen_max_probes: u32,
-    /// After a spurious timeout, space a window over the smallest round-trip time instead of sending it at once.
+    /// After a spurious timeout, pace a window over minRTT instead of sending it at once.
     pub aen_paced: bool,
-    /// A loss that this takes for congestion halves the window, and the window is not lifted before all that was sent by then is acknowledged.
+    /// Method that classifies losses. After a loss by congestion the window halves, without a lift before the data sent by then
+    /// is acknowledged.
     pub discriminator: Discriminator,
 }
 
@@ -194,7 +195,7 @@ impl Estimate {
     fn rest(&mut self) {
         match self {
             Self::Abe(abe) => abe.rest(),
-            Self::Westwood(_) => {} // takes silence for samples of zero
+            Self::Westwood(_) => {} // assumes samples of zero during silence
             Self::WestwoodPlus(rounds) => rounds.rest(),
             Self::Jersey(sliding) => sliding.rest(),
         }
@@ -225,18 +226,18 @@ impl Estimate {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Aen {
     Off,
-    /// A probe is under way.
+    /// A probe is outstanding.
     Wait {
         /// Probes sent.
         asked: u32,
         /// Segments outstanding at the timeout.
         outstanding: u32,
     },
-    /// The timeout was spurious: the window is spaced until this is acknowledged.
+    /// The timeout was spurious. The window is paced until this sequence number is acknowledged.
     Resumed(u64),
 }
 
-/// What the two mechanisms of loss change, for taking it back.
+/// State changed by both loss mechanisms, stored for an undo.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Sizes {
     cwnd: f64,
@@ -253,15 +254,15 @@ pub struct Star {
     sizes: Sizes,
     /// Sizes before the last reduction.
     before: Option<Sizes>,
-    /// Up to here the window is not lifted.
+    /// Sequence number up to which the window is not lifted.
     held_until: u64,
     aen: Aen,
-    /// Bytes per second that one segment per smallest round trip makes.
+    /// Rate of one segment per minRTT, in bytes per second.
     unit_rate: f64,
 }
 
 impl Star {
-    /// A sender that begins with `start`.
+    /// Makes a sender with the values of `start`.
     pub fn new(config: Config, start: &Start) -> Self {
         let reno = Windows { cwnd: start.initial_window, ssthresh: start.initial_ssthresh };
         Self {
@@ -282,15 +283,15 @@ impl Star {
         segments(self.estimate.rate(), path.min_rtt, path.mss)
     }
 
-    /// `ssthresh`; before the first loss the receive window stands for it.
+    /// `ssthresh`; before the first loss, the receive window.
     fn threshold(&self, path: &Path) -> f64 {
         let ssthresh = self.sizes.reno.ssthresh;
         if ssthresh.is_finite() { ssthresh } else { f64::from(path.receive_window) }
     }
 
-    /// Figure 3: the Reno component.
+    /// Figure 3: grows the Reno component.
     fn grow(&mut self, ack: &Ack, path: &Path) {
-        // The ACK that fills a hole after a timeout covers what left the network long ago: it counts once.
+        // The ACK that fills a hole after a timeout covers segments that left the network earlier: it counts as one.
         let acked = match self.config.growth {
             Growth::Segments if ack.phase != Phase::Loss => f64::from(ack.counted),
             _ => 1.0,
@@ -315,7 +316,7 @@ impl Star {
         self.sizes.cwnd = self.sizes.reno.cwnd + lift;
     }
 
-    /// Whether a loss is congestion, as far as that is told apart.
+    /// True if a loss counts as congestion by the configured method.
     fn is_congested(&self, loss: &Loss, path: &Path) -> bool {
         let usable = self.sizes.cwnd.min(f64::from(path.receive_window));
         let found = match self.config.discriminator {
@@ -326,7 +327,7 @@ impl Star {
         found || loss.cause == Cause::Mark
     }
 
-    /// What New Reno would do: half of the flight, and no lift for a round trip.
+    /// Reacts like NewReno: half of the flight, and no lift for a round trip.
     fn yield_half(&mut self, loss: &Loss, path: &Path) {
         let half = (f64::from(loss.outstanding).min(self.sizes.cwnd) / 2.0).max(2.0);
         self.sizes.cwnd = half;
@@ -335,7 +336,7 @@ impl Star {
         self.held_until = path.snd_nxt;
     }
 
-    /// Case (I) of section 3.3: the data is lost, and the network is taken for congested.
+    /// Case (I) of section 3.3: data was lost, and the network counts as congested.
     fn believe(&mut self, path: &Path) {
         self.aen = Aen::Off;
         self.sizes.reno = Windows { cwnd: 1.0, ssthresh: self.pipe(path).max(2.0) };
@@ -346,8 +347,8 @@ impl Star {
         }
     }
 
-    /// An ACK that advances answers the probe: case (II), only ACKs were lost or late, and the windows stay. If the
-    /// probe was the only segment outstanding, it repaired the loss unless it came back as a duplicate.
+    /// Handles an ACK that advances and thus answers the probe. Case (II): only ACKs were lost or late, and the windows are kept.
+    /// If the probe was the only outstanding segment, it repaired the loss, unless a duplicate is reported.
     fn take_answer(&mut self, outstanding: u32, ack: &Ack, path: &Path) {
         if outstanding == 1 && !ack.dsack {
             self.believe(path);
@@ -377,7 +378,7 @@ impl CongestionControl for Star {
             Aen::Resumed(end) if path.snd_una >= end => self.aen = Aen::Off,
             _ => {}
         }
-        // In recovery the window of CWS stands, and no window grows that is not used.
+        // In recovery CWS's window is kept, and an unused window does not grow.
         if ack.phase == Phase::Recovery || !ack.window_limited {
             return;
         }
@@ -404,7 +405,7 @@ impl CongestionControl for Star {
         match self.aen {
             Aen::Wait { .. } => self.believe(path),
             Aen::Off | Aen::Resumed(_) if timeout.consecutive > 1 => {
-                // A further timeout of the same loss: the threshold of the first one stands (RFC 5681 section 3.1).
+                // A further timeout of the same loss: the ssthresh of the first one remains (RFC 5681 section 3.1).
                 self.sizes.reno.cwnd = 1.0;
                 self.sizes.cwnd = 1.0;
             }
@@ -449,7 +450,7 @@ impl CongestionControl for Star {
                 self.estimate.rest();
                 reno.cwnd = reno.cwnd.min(restart);
                 *cwnd = reno.cwnd;
-                // The measured bandwidth is out of date after an idle time: it is not used for one round trip.
+                // The measured bandwidth is outdated after an idle time: it is not used for one round trip.
                 self.held_until = path.snd_nxt + (restart * f64::from(path.mss)) as u64;
             }
             ConnectionEvent::Unvalidated { floor } => {

@@ -1,5 +1,4 @@
-//! TCP-Swift: Peach's probes carry copies of outstanding data, and a window that grows with every data ACK of the
-//! round trip after a recovery.
+//! TCP-Swift: probes are copies of outstanding data. The window grows with every data ACK of the round trip after a recovery.
 //!
 //! K.-F. Leung, K. L. Yeung, "TCP-Swift: An End-Host Enhancement Scheme for TCP over Satellite IP Networks",
 //! IEEE Symposium on Computers and Communications (ISCC), 2004.
@@ -17,9 +16,9 @@
 //! | `ndupacks`        | the engine's duplicate threshold        | ACKs     |
 //! | `swift_wep_recv`, `tSeq` | `expands_until`                  | bytes    |
 //!
-//! Speedy Start (section III-A, Fig. 2) and Speedy Recovery (III-B, Fig. 3) are those of `parts/prober.rs`; this file holds what is
-//! Swift's own: which segment is copied, and the congestion window increment function of the window expanding period. Fig. 3 is
-//! scrambled in our copy: `papers/swift.md` says how it is read, and why.
+//! `parts/prober.rs` implements Speedy Start (section III-A, Fig. 2) and Speedy Recovery (III-B, Fig. 3). This file adds the
+//! choice of the copied segment, and the congestion window increment function of the window expanding period. Fig. 3 is corrupted
+//! in the available copy: `papers/swift.md` explains its reading.
 
 use alloc::boxed::Box;
 
@@ -30,7 +29,7 @@ use crate::parts::prober::{Inquirer, Law, Terms, Words};
 pub use crate::parts::{mode::Mode, prober::Form};
 use crate::{Ack, CongestionControl, Entry, Family, Path, ProbeKind, SENDER_ONLY, Start, Windows};
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "swift",
     title: "Speedy Start and Speedy Recovery: low-priority copies of outstanding segments ask, and repair",
@@ -48,19 +47,19 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// The paper to the letter, or what one would send into a network one does not own: replies count only in the episode that
-    /// asked, probes are bounded, and so is the window at a loss by the flight.
+    /// Literal paper or safe variant. The safe variant counts replies only in the episode of their probes, and bounds the probes.
+    /// The flight size bounds its window at a loss.
     pub mode: Mode,
-    /// How the window is held against what was sent during Speedy Recovery.
+    /// Quantity that the window is compared with in Speedy Recovery.
     pub form: Form,
-    /// Open the window by one per partial ACK: one of three readings of a line of Fig. 3.
+    /// Open the window by one segment per partial ACK: one of three readings of a line in Fig. 3.
     pub partial_increment: bool,
-    /// Let data ACKs of the window expanding period count only after a reply proved spare capacity. Without it Swift does not
-    /// halve at all when it was congestion.
+    /// Count data ACKs of the window expanding period only after a reply has proved spare capacity. If false, Swift does not
+    /// halve its window even at congestion.
     pub wep_gate: bool,
-    /// Let the window expanding period lead back to the window before the loss, and not beyond it.
+    /// Limit the window expanding period to the window before the loss.
     pub wep_cap: bool,
-    /// Most probes of one Speedy Start and of one recovery, however large the receive window is.
+    /// Maximum number of probes per Speedy Start and per recovery, whatever the receive window.
     pub max_probes: u32,
     /// Count the duplicates that an unmodified receiver reports (RFC 2883) as replies.
     pub dsack_replies: bool,
@@ -87,18 +86,18 @@ impl Config {
     }
 }
 
-/// What TCP-Swift adds to a prober.
+/// Swift's additions to a prober.
 #[derive(Clone, Debug)]
 struct Swift {
     config: Config,
     /// Initial window of the host.
     initial_window: f64,
     rng: Rng,
-    /// End of the data sent when the last recovery ended; its ACK ends the window expanding period.
+    /// End of the data sent when the last recovery ended. Its ACK ends the window expanding period.
     expands_until: Option<u64>,
     /// Window before the last loss.
     cwnd0: f64,
-    /// A reply opened the window since the last loss.
+    /// True if a reply opened the window since the last loss.
     spare: bool,
 }
 
@@ -109,7 +108,7 @@ impl Swift {
         Self { config, initial_window, rng, expands_until: None, cwnd0: f64::INFINITY, spare: false }
     }
 
-    /// Whether this ACK belongs to the window expanding period (Fig. 3: `ACK <= swift_wep_recv`).
+    /// True if this ACK belongs to the window expanding period (Fig. 3: `ACK <= swift_wep_recv`).
     fn expands(&mut self, path: &Path) -> bool {
         let Some(end) = self.expands_until else { return false };
         if path.snd_una >= end {
@@ -133,7 +132,8 @@ impl Law for Swift {
         if self.config.form == Form::BesideData { self.initial_window } else { 1.0 }
     }
 
-    /// Copies that leave beside data are those of that data. Section III-A: "chosen randomly from the set of packets/segments that have been sent but not-yet-acknowledged".
+    /// Returns the segment to copy. With data it is the segment just sent. Section III-A: "chosen randomly from the set of
+    /// packets/segments that have been sent but not-yet-acknowledged".
     fn pick(&mut self, path: &Path) -> ProbeKind {
         if self.config.form == Form::BesideData {
             return ProbeKind::Newest;
@@ -141,7 +141,7 @@ impl Law for Swift {
         ProbeKind::Outstanding(self.rng.below(u64::from(path.outstanding)) as u32)
     }
 
-    /// The congestion window increment function, section III-B: one per ACK until `swift_wep_recv` is acknowledged.
+    /// Congestion window increment function, section III-B: one segment per ACK until `swift_wep_recv` is acknowledged.
     fn growth(&mut self, windows: &Windows, ack: &Ack, path: &Path) -> f64 {
         let avoidance = (f64::from(ack.counted) / windows.cwnd).min(1.0);
         let limit = if self.config.wep_cap { self.cwnd0 - windows.cwnd } else { f64::INFINITY };
@@ -181,7 +181,7 @@ mod tests {
         episode::recovery(&mut episode::avoiding(swift(config), 30.0), each)
     }
 
-    /// Fig. 2: a window of one, 63 copies of its segment, and a full window when their replies are in.
+    /// Fig. 2: a window of one, 63 copies of its segment, and a full window after their replies.
     #[test]
     fn speedy_start_opens_the_window_in_two_round_trips() {
         let mut prober = Inquirer::new(swift(Config::default()), f64::INFINITY);
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(prober.window(), 64.0);
     }
 
-    /// The host's initial window, and a copy of the newest segment, where copies can only leave beside data.
+    /// The host's initial window, and copies of the newest segment, if copies can only leave with data.
     #[test]
     fn beside_data_the_start_is_that_of_the_host() {
         let mut swift = swift(Config { form: Form::BesideData, ..Config::default() });
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!((outcome.after_replies, outcome.after_data), (15.0, 28.0));
     }
 
-    /// Each data ACK then adds what congestion avoidance adds: 13 of them less than one segment.
+    /// Before a reply, a data ACK adds the growth of congestion avoidance: 13 of them less than one segment.
     #[test]
     fn the_gate_waits_for_a_reply_that_proves_capacity() {
         let config = Config { wep_gate: true, ..Config::default() };

@@ -1,4 +1,4 @@
-//! TCP-J: after a loss the window is what the available bandwidth fills, estimated ACK by ACK (ABE).
+//! TCP-J: the estimated available bandwidth (ABE), updated at each ACK, sets the window after a loss.
 //!
 //! N. Sato, M. Kunishi, F. Teraoka, "TCP-J: New Transport Protocol for Wireless Network Environments", Journal of IPSJ 43(12), 2002;
 //! its formulas as given by H. Obata et al., "TCP-STAR", IEICE Transactions on Communications E89-B(6), 2006, numbered `STAR (n)`.
@@ -11,7 +11,7 @@
 //! | `α`                  | [`Config::smoothing`]       | -        |
 //! | `RTT_min`            | `Path::min_rtt`             | time     |
 //!
-//! What differs from the papers stands in `papers/tcp-j.md`.
+//! `papers/tcp-j.md` lists the deviations from the papers.
 
 use alloc::boxed::Box;
 
@@ -26,7 +26,7 @@ use crate::{
     Start, Windows,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "tcp-j",
     title: "after a loss, the window that the available bandwidth fills, estimated ACK by ACK",
@@ -42,15 +42,15 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What the estimate keeps of itself at each sample.
+    /// Weight of the old estimate at each sample.
     #[serde(deserialize_with = "fraction")]
     pub smoothing: f64,
-    /// ACKs that follow each other faster than this, in seconds, make one sample; zero takes every ACK.
+    /// Minimum interval of a sample in seconds: closer ACKs are merged. Zero uses every ACK.
     #[serde(deserialize_with = "at_least_zero")]
     pub least_gap_s: f64,
-    /// A loss sets the window to the estimate even if that is more than the window was.
+    /// A loss may also raise the window to the estimate.
     pub may_raise: bool,
-    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    /// Treatment of duplicate ACKs when a cumulative ACK covers their segments, without SACK.
     pub credit: Credit,
 }
 
@@ -77,13 +77,13 @@ pub struct TcpJ {
 }
 
 impl TcpJ {
-    /// The rule before its first ACK.
+    /// Makes the rule in its initial state.
     pub fn new(config: Config) -> Self {
         let abe = Abe::new(config.smoothing, Duration::from_secs_f64(config.least_gap_s));
         Self { config, count: AckedCount::new(config.credit), abe }
     }
 
-    /// `BW RTT_min / data segment size`: what the available bandwidth fills.
+    /// `BW RTT_min / data segment size`: window that fills the available bandwidth.
     fn pipe(&self, path: &Path) -> f64 {
         segments(self.abe.rate(), path.min_rtt, path.mss)
     }
@@ -103,7 +103,7 @@ impl Rule for TcpJ {
         self.abe.on_ack(path.now, bytes);
     }
 
-    /// STAR, Figure 1: in slow start only the threshold moves.
+    /// STAR, Figure 1: in slow start only ssthresh changes.
     fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         let pipe = self.pipe(path).max(2.0);
         if loss.cause == Cause::Timeout {
@@ -115,7 +115,7 @@ impl Rule for TcpJ {
         windows.ssthresh = pipe;
     }
 
-    /// The estimate goes on.
+    /// The estimate is kept.
     fn undo(&mut self, _before: Self) {}
 }
 
@@ -132,7 +132,7 @@ mod tests {
         Path { min_rtt: Duration::from_millis(500), mss: 1448, ..fixture::path_at(seconds) }
     }
 
-    /// A sender that has measured 1 MB/s.
+    /// Makes a sender that has measured 1 MB/s.
     fn tcp_j(cwnd: f64, ssthresh: f64, config: Config) -> Classic<TcpJ> {
         let rule = TcpJ::new(config);
         let abe = rule.abe.having(1e6);

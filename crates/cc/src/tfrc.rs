@@ -1,4 +1,4 @@
-//! TFRC: the receiver measures how often segments are lost, and the sender takes the rate that TCP would get at that.
+//! TFRC: the receiver measures the loss-event rate, and the sender uses the rate of a TCP at that loss.
 //!
 //! S. Floyd, M. Handley, J. Padhye, J. Widmer, "TCP Friendly Rate Control (TFRC): Protocol Specification", RFC 5348, 2008.
 //!
@@ -15,8 +15,8 @@
 //! | `I_0` ... `I_n`   | `Intervals`                   | segments      |
 //! | `T_loss`          | `Arrivals::note`              | time          |
 //!
-//! Here it is the rate law of a sender that is otherwise TCP: segments are retransmitted, the receive window holds, and a loose
-//! window of its own keeps a dead path from being flooded.
+//! Here it is the rate law of an otherwise ordinary TCP sender: it retransmits segments and respects the receive window. A
+//! large window of its own prevents flooding of a dead path.
 
 use alloc::boxed::Box;
 
@@ -40,10 +40,10 @@ use messages::{Report, Stamp};
 use receiver::Receiver;
 pub use stream::{StreamReceiver, StreamSender};
 
-/// The receiver half: measures the loss-event rate and the rate received.
+/// The receiver half, which measures loss-event rate and receive rate.
 pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 3, build: || Box::new(Receiver::default()) };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "tfrc",
     title: "the rate that TCP would get at the loss-event rate that the receiver measures",
@@ -60,12 +60,12 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Longest time between two segments in seconds (`t_mbi`, section 4.2).
+    /// Maximum time between two segments in seconds (`t_mbi`, section 4.2).
     #[serde(deserialize_with = "positive")]
     pub longest_gap_s: f64,
-    /// Spread the effect of a changing round-trip time (section 4.5).
+    /// Damp the effect of round-trip time changes (section 4.5).
     pub damping: bool,
-    /// Window in rates times round-trip times: what may be outstanding at all.
+    /// Window in multiples of rate times round-trip time: limit of the outstanding data.
     #[serde(deserialize_with = "positive")]
     pub window_gain: f64,
 }
@@ -83,15 +83,15 @@ impl Config {
     }
 }
 
-/// Section 4.3: gain of the smoothed round-trip time.
+/// Section 4.3: weight of the old smoothed round-trip time.
 const Q: f64 = 0.9;
-/// No window is smaller than this many segments.
+/// Minimum window in segments.
 const SMALLEST: f64 = 4.0;
 
 /// `X_recv_set`: the rates received in the last two round trips (section 4.3).
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct ReceivedRates {
-    /// Rate in bytes per second and time; infinite at the beginning.
+    /// Rates in bytes per second with their times; infinite at the start.
     rates: [(f64, Instant); 3],
 }
 
@@ -104,7 +104,7 @@ impl ReceivedRates {
         self.rates.iter().fold(0.0, |max, (rate, _)| rate.max(max))
     }
 
-    /// `Update`: drops what is older than two round trips.
+    /// `Update`: drops entries older than two round trips.
     fn update(&mut self, rate: f64, now: Instant, rtt_s: f64) {
         let horizon = Duration::from_secs_f64(2.0 * rtt_s);
         let [first, second, _] = self.rates;
@@ -116,7 +116,7 @@ impl ReceivedRates {
         }
     }
 
-    /// `Maximize`: the largest alone, as of now.
+    /// `Maximize`: keeps only the maximum, as of now.
     fn maximize(&mut self, rate: f64, now: Instant) {
         let finite = self.rates.iter().map(|(rate, _)| *rate).filter(|rate| rate.is_finite());
         *self = Self::of(finite.fold(rate, f64::max), now);
@@ -134,7 +134,7 @@ impl ReceivedRates {
 pub struct Tfrc {
     config: Config,
     segment: f64,
-    /// Zero before the first sample.
+    /// Smoothed round-trip time in seconds; 0 before the first sample.
     rtt_s: f64,
     sqmean: f64,
     last_rtt_s: f64,
@@ -144,16 +144,16 @@ pub struct Tfrc {
     doubled_at: Instant,
     no_feedback_at: Instant,
     last: Option<(Report, Instant)>,
-    /// The window or the rate, not the application, limited the sender since the last report.
+    /// True if window or rate limited the sender since the last report, not the application.
     limited: bool,
     /// Number of the next transmission.
     number: u32,
-    /// A report of the receiver has come: what this end could measure itself counts no more.
+    /// True after the receiver's first report: the sender's own measurements are then ignored.
     hears: bool,
     own: OwnMeasurement,
 }
 
-/// What the sender measures where the receiver does not.
+/// Measurements of the sender, if the receiver makes none.
 #[derive(Clone, Copy, Debug)]
 struct OwnMeasurement {
     intervals: Intervals,
@@ -161,7 +161,7 @@ struct OwnMeasurement {
 }
 
 impl Tfrc {
-    /// A sender before its handshake.
+    /// Makes a sender before its handshake.
     pub fn new(config: Config, mss: u32) -> Self {
         let segment = f64::from(mss.max(1));
         Self {
@@ -193,7 +193,7 @@ impl Tfrc {
         self.segment / self.config.longest_gap_s
     }
 
-    /// Section 4.3 step 2, and the mean of section 4.5.
+    /// Section 4.3 step 2, and the average of section 4.5.
     fn sample(&mut self, rtt: Duration) {
         let sample = rtt.as_secs_f64();
         if self.rtt_s > 0.0 {
@@ -206,7 +206,7 @@ impl Tfrc {
         self.last_rtt_s = sample;
     }
 
-    /// Section 4.3: a report. `limited`: the interval that it covers was not limited by the data.
+    /// Section 4.3: handles a report. `limited` is true if data did not limit the interval that it covers.
     fn on_report(&mut self, report: Report, now: Instant) {
         let received = f64::from(report.received);
         let p = f64::from(report.loss_event_rate);
@@ -248,26 +248,26 @@ impl Tfrc {
         self.no_feedback_at = now + Duration::from_secs_f64(timeout);
     }
 
-    /// Section 4.2, without a round trip: one segment a second, and two seconds for the first report.
+    /// Section 4.2, without a round-trip time: one segment per second, and two seconds for the first report.
     fn begin(&mut self, now: Instant) {
         self.doubled_at = now;
         self.no_feedback_at = now + Duration::from_secs(2);
     }
 
-    /// Section 4.2: with the first round trip an initial window in each.
+    /// Section 4.2: after the first round-trip sample, one initial window per round trip.
     fn open(&mut self, now: Instant) {
         self.allowed = self.initial_window() / self.rtt_s;
         self.doubled_at = now;
     }
 
-    /// Section 4.5: a round trip longer than usual slows down at once, whatever the smoothed one says.
+    /// Section 4.5: a round trip above average lowers the rate at once, whatever the smoothed value.
     fn instantaneous(&self) -> f64 {
         let damp = self.config.damping && self.last_rtt_s > 0.0;
         let factor = if damp { self.sqmean / libm::sqrt(self.last_rtt_s) } else { 1.0 };
         (self.allowed * factor).max(self.least())
     }
 
-    /// Section 4.4. `idle`: nothing was sent since the timer was set.
+    /// Section 4.4. `idle` is true if nothing was sent since the timer was set.
     fn on_no_feedback(&mut self, now: Instant, idle: bool) {
         let received = self.rates.max();
         let start = if self.rtt_s > 0.0 { self.initial_window() / self.rtt_s } else { self.segment };
@@ -283,7 +283,7 @@ impl Tfrc {
         self.restart_timer(now);
     }
 
-    /// Reports to itself where the receiver sends none: the rate of the engine, the loss events of the recoveries.
+    /// Makes reports if the receiver sends none: the engine's rate, and the loss events of recoveries.
     fn report_to_itself(&mut self, ack: &Ack, path: &Path) {
         self.own.intervals.grow(f64::from(ack.acked));
         let due = self.last.is_none_or(|(_, at)| path.now.since(at) >= path.srtt);
@@ -296,7 +296,7 @@ impl Tfrc {
         }
     }
 
-    /// Section 5.2: losses within a round trip are one event.
+    /// Section 5.2: losses within one round trip are one event.
     fn note_own_loss(&mut self, path: &Path) {
         if self.own.loss_event_at.is_some_and(|at| path.now.since(at) <= path.srtt) {
             return;
@@ -312,7 +312,7 @@ impl Tfrc {
 }
 
 impl CongestionControl for Tfrc {
-    /// Loose: the rate rules.
+    /// A large window: the rate limits the sender.
     fn window(&self) -> f64 {
         (self.config.window_gain * self.allowed * self.rtt_s / self.segment).max(SMALLEST)
     }
@@ -333,7 +333,7 @@ impl CongestionControl for Tfrc {
         }
     }
 
-    /// The nofeedback timer has slowed down the rate already; the retransmission leaves at it.
+    /// The nofeedback timer has already lowered the rate; the retransmission leaves at that rate.
     fn on_rto(&mut self, _timeout: &Timeout, path: &Path) -> BackOff {
         if !self.hears {
             self.note_own_loss(path);
@@ -345,7 +345,7 @@ impl CongestionControl for Tfrc {
         Spacing::at(Some(Rate::from_bytes_per_s(self.instantaneous())))
     }
 
-    /// Section 4.2: with the round trip of the handshake an initial window per round trip.
+    /// Section 4.2: with the handshake's round trip, one initial window per round trip.
     fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
         if event != ConnectionEvent::Established {
             return;

@@ -1,7 +1,7 @@
-//! TCP Vegas: compare the rate that the window should give with the rate it does give; the difference waits in a queue.
+//! TCP Vegas: the difference between the expected and the actual rate of the window measures the queue.
 //!
 //! L. S. Brakmo, L. L. Peterson, "TCP Vegas: End to End Congestion Avoidance on a Global Internet", IEEE Journal on Selected
-//! Areas in Communications 13(8), 1995. In detail as in ns-2 (`tcp-vegas.cc`), or as in Linux (`tcp_vegas.c`).
+//! Areas in Communications 13(8), 1995. The details follow ns-2 (`tcp-vegas.cc`) or Linux (`tcp_vegas.c`).
 //!
 //! | paper              | here                         | unit            |
 //! |--------------------|------------------------------|-----------------|
@@ -28,7 +28,7 @@ use crate::{
     Phase, Priority, Rule, SENDER_ONLY, Sent, Start, Wants, Windows, forward,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "vegas",
     title: "keeps between one and three segments in the queue, by the difference of expected and actual rate",
@@ -44,19 +44,19 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(from = "Written")]
 pub struct Config {
-    /// Which Vegas.
+    /// Variant of Vegas.
     pub mode: Mode,
-    /// Grow while fewer segments than this wait in queues. 1 unless said, 2 in Linux.
+    /// Grow while fewer segments than this are queued. Default: 1, in Linux 2.
     pub alpha: f64,
-    /// Shrink while more segments than this wait in queues. 3 unless said, 4 in Linux.
+    /// Shrink while more segments than this are queued. Default: 3, in Linux 4.
     pub beta: f64,
-    /// Leave slow start when more segments than this wait in queues.
+    /// End slow start when more segments than this are queued.
     pub gamma: f64,
-    /// Forget a base round-trip time after so many seconds, because routes change; 0 for never.
+    /// Length of the base round-trip time filter in seconds, because routes change; 0 never forgets.
     pub base_rtt_window_s: f64,
 }
 
-/// Parameters as they are written: the mode decides what is left out.
+/// Parameters as written by the user; absent ones depend on the mode.
 #[derive(Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Written {
@@ -71,7 +71,7 @@ struct Written {
     base_rtt_window_s: f64,
 }
 
-/// Stands for a threshold that was left out; none that is written can be so small.
+/// Marks an absent threshold; a written threshold is always larger.
 const LEFT_OUT: f64 = 0.0;
 
 impl Default for Written {
@@ -98,14 +98,14 @@ impl Default for Config {
     }
 }
 
-/// Which Vegas to be.
+/// Variant of Vegas.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// The original, as in ns-2: mean round-trip time of an epoch, slow start every other epoch, a loss takes a quarter.
+    /// The original, as in ns-2: mean round-trip time of an epoch, slow start every second epoch, 1/4 less after a loss.
     #[serde(rename = "ns-2")]
     Ns2,
-    /// The module of the Linux kernel: smallest round-trip time of an epoch, slow start every epoch, a loss takes a half.
+    /// The Linux kernel module: minimum round-trip time of an epoch, slow start every epoch, 1/2 less after a loss.
     Linux,
 }
 
@@ -117,37 +117,37 @@ impl Config {
     }
 }
 
-/// No window of Vegas is smaller.
+/// Minimum window in segments.
 pub(crate) const SMALLEST: f64 = 2.0;
 
-/// What an epoch (about a round trip) told.
+/// Measurements of an epoch (about a round trip).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Measured {
-    /// Smallest round-trip time of the connection.
+    /// minRTT of the connection.
     pub base: Duration,
     /// Mean round-trip time of the epoch.
     pub rtt: Duration,
-    /// Smallest round-trip time of the epoch; [`Duration::MAX`] without a sample.
+    /// Minimum round-trip time of the epoch; [`Duration::MAX`] without a sample.
     pub min_rtt: Duration,
     /// Round-trip samples in the epoch.
     pub samples: u32,
-    /// `(Expected - Actual) BaseRTT`, rounded to whole segments: what waits in queues.
+    /// `(Expected - Actual) BaseRTT`, rounded to whole segments: the queued segments.
     pub delta: f64,
 }
 
 impl Measured {
-    /// The same by the smallest round-trip time of the epoch, as Linux has it: `W (RTT - BaseRTT) / BaseRTT`.
+    /// Returns the queued segments by the epoch's minimum round-trip time, as in Linux: `W (RTT - BaseRTT) / BaseRTT`.
     pub fn queued(&self, window: f64) -> f64 {
         let waiting = self.min_rtt.saturating_sub(self.base).as_secs_f64();
         window * waiting / self.base.as_secs_f64()
     }
 }
 
-/// Delimits epochs by sequence numbers and measures them.
+/// Delimits epochs by sequence numbers, and measures them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Epoch {
     base: WindowedMax<Reverse<Duration>>,
-    /// First sequence number of the epoch, and when it began.
+    /// First sequence number of the epoch, and its start time.
     begin: u64,
     began_at: Instant,
     sum: Duration,
@@ -156,7 +156,7 @@ pub(crate) struct Epoch {
 }
 
 impl Epoch {
-    /// `base_window_s`: for how long a smallest round-trip time is believed; 0 for ever.
+    /// Makes an epoch whose minimum round-trip time is valid for `base_window_s` seconds; 0 for the whole connection.
     pub fn new(base_window_s: f64) -> Self {
         let window = if base_window_s > 0.0 { Duration::from_secs_f64(base_window_s) } else { Duration::MAX };
         Self {
@@ -169,12 +169,12 @@ impl Epoch {
         }
     }
 
-    /// The first epoch begins.
+    /// Starts the first epoch.
     pub fn establish(&mut self, path: &Path) {
         self.began_at = path.now;
     }
 
-    /// A round-trip sample; smaller ones are the new base at once.
+    /// Handles a round-trip sample; a smaller one becomes the base at once.
     pub fn sample(&mut self, rtt: Duration, path: &Path) {
         self.sum += rtt;
         self.min = self.min.min(rtt);
@@ -182,7 +182,7 @@ impl Epoch {
         self.base.update(path.now.as_nanos(), Reverse(rtt));
     }
 
-    /// An ACK of new data. Ends the epoch if it covers the first segment sent in it.
+    /// Handles an ACK of new data. Ends the epoch if it covers the first segment sent in it.
     pub fn on_ack(&mut self, path: &Path) -> Option<Measured> {
         if path.snd_una <= self.begin {
             return None;
@@ -201,7 +201,7 @@ impl Epoch {
         if rtt.is_zero() {
             return None;
         }
-        // A segment alone in the network meets no queue of ours: whatever it takes is the new base.
+        // A single segment in the network meets no queue of this flow: its round-trip time becomes the base.
         if sent <= 1.0 {
             self.base.reset(path.now.as_nanos(), Reverse(rtt));
         } else {
@@ -209,7 +209,7 @@ impl Epoch {
         }
         let Reverse(base) = self.base.get()?;
         let base_s = base.as_secs_f64();
-        // Counted as at the moment before the ACK, as `sent` is: one more than is outstanding now.
+        // Outstanding segments just before the ACK, one more than now, because `sent` is counted likewise.
         let expected = f64::from(path.outstanding + 1) / base_s;
         let actual = sent / rtt.as_secs_f64();
         let delta = libm::trunc((expected - actual) * base_s + 0.5);
@@ -217,25 +217,25 @@ impl Epoch {
     }
 }
 
-/// How the window grows until the next epoch ends.
+/// Growth of the window until the next epoch ends.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Growth {
     None,
-    /// One segment per segment acknowledged.
+    /// One segment per acknowledged segment.
     Doubling,
-    /// So many segments per segment acknowledged.
+    /// This many segments per acknowledged segment.
     PerSegment(f64),
 }
 
 impl Growth {
-    /// Growth for an ACK in slow start.
+    /// Grows the window for an ACK in slow start.
     pub fn slow_start(self, windows: &mut Windows, ack: &Ack) {
         if self == Self::Doubling {
             windows.cwnd = (windows.cwnd + f64::from(ack.acked)).min(windows.ssthresh);
         }
     }
 
-    /// Growth for an ACK in congestion avoidance.
+    /// Grows the window for an ACK in congestion avoidance.
     pub fn avoid(self, windows: &mut Windows, ack: &Ack) {
         if let Self::PerSegment(step) = self {
             windows.cwnd += f64::from(ack.acked) * step;
@@ -243,9 +243,9 @@ impl Growth {
     }
 }
 
-/// Congestion avoidance at the end of an epoch: one segment more over the next, one less at once, or neither.
+/// Congestion avoidance at the end of an epoch: one segment more over the next epoch, one less at once, or no change.
 pub(crate) fn hold_between(alpha: f64, beta: f64, delta: f64, windows: &mut Windows) -> Growth {
-    // Only a timeout leads back to slow start, so the threshold must not stand in the way of smaller windows.
+    // Only a timeout leads back to slow start, so ssthresh must not exceed a smaller window.
     windows.ssthresh = SMALLEST;
     if delta > beta {
         windows.cwnd = (windows.cwnd - 1.0).max(SMALLEST);
@@ -255,25 +255,25 @@ pub(crate) fn hold_between(alpha: f64, beta: f64, delta: f64, windows: &mut Wind
     Growth::None
 }
 
-/// Leaves slow start because a queue builds up: an eighth less.
+/// Ends slow start because a queue builds up: subtracts 1/8.
 pub(crate) fn leave_slow_start(windows: &mut Windows) {
     windows.ssthresh = SMALLEST;
     windows.cwnd = (windows.cwnd - windows.cwnd / 8.0).max(SMALLEST);
 }
 
-/// The fine-grained timeout: retransmit on the first or second duplicate, or on the ACK after a retransmission, what has been
-/// under way for too long.
+/// The fine-grained timeout. It retransmits an overdue segment on the first or second duplicate, or on the ACK after a
+/// retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lifeline {
     fine_timeout: Duration,
-    /// ACKs after a retransmission that may uncover another loss.
+    /// Number of ACKs after a retransmission that may reveal another loss.
     worried: u32,
-    /// Time of the last reduction, and what had been sent by then.
+    /// Time of the last reduction, and the data sent by then.
     cut_at: Instant,
     cut_nxt: u64,
-    /// The segment retransmitted last.
+    /// Segment retransmitted last.
     again: Option<u64>,
-    /// The ACK before this one was a duplicate.
+    /// True if the previous ACK was a duplicate.
     duplicate: bool,
 }
 
@@ -289,7 +289,7 @@ impl Lifeline {
         }
     }
 
-    /// `17/16 (srtt + 2 rttvar)`, anew with every sample.
+    /// Updates the timeout `17/16 (srtt + 2 rttvar)` at every sample.
     pub fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.duplicate = ack.acked == 0;
         if ack.rtt.is_some() {
@@ -303,12 +303,13 @@ impl Lifeline {
         }
     }
 
-    /// The oldest outstanding segment has been retransmitted before.
+    /// True if the oldest outstanding segment was already retransmitted.
     fn is_repeated(&self, path: &Path) -> bool {
         self.again.is_some_and(|seq| seq >= path.snd_una)
     }
 
-    /// Duplicates proved a loss. Returns what it leaves of the window: all of it, if the segment left before the last cut.
+    /// Handles a loss detected by duplicates. Returns the new window; it is unchanged if the segment left before the last
+    /// cut.
     pub fn lost(&mut self, windows: &Windows, path: &Path) -> f64 {
         let paid = path.snd_una < self.cut_nxt && !self.is_repeated(path);
         let left = if paid { windows.cwnd } else { self.cut(windows, path) };
@@ -316,7 +317,7 @@ impl Lifeline {
         left
     }
 
-    /// Three quarters of the window, or a half if it is the retransmission that was lost.
+    /// Returns 3/4 of the window, or half if the retransmission was lost.
     fn cut(&mut self, windows: &Windows, path: &Path) -> f64 {
         let repeated = self.is_repeated(path);
         self.mark_cut(path);
@@ -328,20 +329,21 @@ impl Lifeline {
         }
     }
 
-    /// The window shrank for whatever reason: what is under way is paid for.
+    /// Records a window reduction: losses of segments already in flight cause no further cut.
     pub fn mark_cut(&mut self, path: &Path) {
         self.cut_at = path.now;
         self.cut_nxt = path.snd_nxt;
     }
 
-    /// A retransmission on duplicates: look out for more.
+    /// Expects further losses after a retransmission on duplicates.
     fn worry(&mut self, path: &Path) {
         self.worried = path.outstanding.min(2);
         let factor = if self.is_repeated(path) { 2.0 } else { 9.0 / 8.0 };
         self.fine_timeout = self.fine_timeout.mul_f64(factor);
     }
 
-    /// Asked after an ACK: is the oldest segment to be retransmitted? Cuts the window if that stood since the segment left.
+    /// Checks after an ACK if the oldest segment must be retransmitted. Cuts the window if the last cut came before the
+    /// segment left.
     pub fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
         let expired = path.now.since(oldest_sent) >= self.fine_timeout;
         if self.duplicate && expired {
@@ -359,21 +361,21 @@ impl Lifeline {
     }
 }
 
-/// Between α and β segments in the queues.
+/// Window law that keeps α to β segments in queues.
 #[derive(Clone, Copy, Debug)]
 pub struct Vegas {
     config: Config,
     epoch: Epoch,
     growth: Growth,
-    /// Slow start doubles the window every other epoch; true if the epoch just ended was one of standing still (`inc_flag`).
+    /// True if the window was constant in the epoch just ended: slow start doubles it every second epoch (`inc_flag`).
     stood: bool,
-    /// What the last epoch told.
+    /// Queued segments in the last epoch.
     delta: Option<f64>,
     lifeline: Lifeline,
 }
 
 impl Vegas {
-    /// The rule before the handshake.
+    /// Makes the rule in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,
@@ -385,12 +387,12 @@ impl Vegas {
         }
     }
 
-    /// What waited in queues in the last epoch, in segments.
+    /// Returns the segments queued in the last epoch.
     pub(crate) fn last_delta(&self) -> Option<f64> {
         self.delta
     }
 
-    /// The original's decision at the end of an epoch.
+    /// Decides at the end of an epoch, as the original.
     fn decide(&mut self, windows: &mut Windows, measured: &Measured) {
         let Config { alpha, beta, gamma, .. } = self.config;
         if !windows.in_slow_start() {
@@ -407,12 +409,12 @@ impl Vegas {
         }
     }
 
-    /// The decision of Linux: whole segments, at once.
+    /// Decides as Linux: whole segments, at once.
     fn decide_as_linux(&mut self, windows: &mut Windows, measured: &Measured) {
         let Config { alpha, beta, gamma, .. } = self.config;
         self.growth = if windows.in_slow_start() { Growth::Doubling } else { Growth::None };
         if measured.samples <= 2 {
-            // Delayed ACKs alone could explain the delay: Reno, for this ACK.
+            // Delayed ACKs alone could explain the delay: Reno's growth for this ACK.
             if !windows.in_slow_start() {
                 windows.cwnd += 1.0 / windows.cwnd;
             }
@@ -445,7 +447,7 @@ impl Rule for Vegas {
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         self.lifeline.on_ack(ack, path);
         let linux = self.config.mode == Mode::Linux;
-        // In ns-2 the sample of the ACK that ends an epoch belongs to the next.
+        // In ns-2, the sample of the ACK that ends an epoch belongs to the next.
         if let Some(rtt) = ack.rtt.filter(|_| linux) {
             self.epoch.sample(rtt, path);
         }
@@ -489,9 +491,9 @@ impl Rule for Vegas {
     }
 }
 
-/// What the rule says of losses before the usual evidence, for the senders that have it.
+/// Early detection of losses, for senders that use it.
 impl Vegas {
-    /// The original watches the oldest segment.
+    /// True for the original, which watches the oldest segment.
     pub(crate) fn is_original(&self) -> bool {
         self.config.mode == Mode::Ns2
     }
@@ -510,7 +512,7 @@ impl Vegas {
     }
 }
 
-/// Vegas's window and its fine-grained timeout.
+/// Vegas's window with its fine-grained timeout.
 #[derive(Clone, Debug)]
 struct Sender {
     classic: Classic<Vegas>,
@@ -565,13 +567,13 @@ mod tests {
         Ack { rtt: Some(Duration::from_millis(rtt_ms)), ..fixture::ack(1) }
     }
 
-    /// The ACK of segment `number`, when `outstanding` more are under way.
+    /// The path at the ACK of segment `number`, with `outstanding` more in flight.
     fn path(number: u64, outstanding: u32) -> Path {
         let snd_una = 1 + bytes(number);
         Path { snd_una, snd_nxt: snd_una + bytes(u64::from(outstanding)), outstanding, ..fixture::path() }
     }
 
-    /// An epoch with a window of 100 that took `rtt_ms`, after one without a queue.
+    /// Runs an epoch with a window of 100 and a round trip of `rtt_ms`, after an epoch without a queue.
     fn epoch_of(sender: &mut Sender, rtt_ms: u64) {
         sender.on_ack(&ack_after(BASE_MS), &path(1, 99));
         for number in 2..101 {
@@ -582,8 +584,8 @@ mod tests {
 
     #[test]
     fn an_epoch_compares_expected_and_actual_rate() {
-        // (Expected - Actual) BaseRTT: 0, 0.596 -> 1, 1.961 -> 2, 3.846 -> 4, of which the sample of the ACK that begins
-        // the epoch (500 ms) takes a hundredth part.
+        // (Expected - Actual) BaseRTT: 0, 0.596 -> 1, 1.961 -> 2, 3.846 -> 4. The epoch's first sample (500 ms) lowers them
+        // by 1 %.
         for (rtt_ms, growth, window) in [
             (500, Growth::PerSegment(0.01), 100.01),
             (504, Growth::None, 100.0),

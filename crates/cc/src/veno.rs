@@ -1,4 +1,4 @@
-//! TCP Veno: Reno with Vegas's estimate of how many segments wait in the queue, which tells congestion from random loss.
+//! TCP Veno: Reno with Vegas's estimate of the queued segments, which distinguishes congestion from random loss.
 //!
 //! C. P. Fu, S. C. Liew, "TCP Veno: TCP Enhancement for Transmission over Wireless Access Networks", IEEE Journal on Selected Areas
 //! in Communications 21(2), 2003.
@@ -12,7 +12,7 @@
 //! | `β`       | [`Config::beta`]      | segments |
 //! | 4/5       | [`Config::random_factor`] | -    |
 //!
-//! What differs from the paper stands in `papers/veno.md`.
+//! `papers/veno.md` lists the deviations from the paper.
 
 use alloc::boxed::Box;
 
@@ -26,20 +26,20 @@ use crate::{
     Ack, Cause, Classic, CongestionControl, Entry, Family, Loss, Path, Rule, SENDER_ONLY, Start, Windows,
 };
 
-/// Which round-trip time the backlog is computed from.
+/// Round-trip time for the backlog computation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BacklogRtt {
-    /// The smallest of the last round.
+    /// Minimum of the last round.
     #[default]
     RoundMinimum,
-    /// The mean of the last round.
+    /// Mean of the last round.
     RoundMean,
     /// The last sample, as in Linux.
     LastSample,
 }
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "veno",
     title: "Reno that asks the queue whether a loss was congestion or noise",
@@ -58,17 +58,17 @@ pub struct Config {
     /// Backlog in segments from which the path counts as full.
     #[serde(deserialize_with = "positive")]
     pub beta: f64,
-    /// What a loss leaves of the window while the path is not full.
+    /// Factor of the window after a loss while the path is not full.
     #[serde(deserialize_with = "fraction")]
     pub random_factor: f64,
-    /// What a loss leaves of the window while the path is full.
+    /// Factor of the window after a loss while the path is full.
     #[serde(deserialize_with = "fraction")]
     pub congestion_factor: f64,
-    /// Round-trip samples that are needed before the backlog is used.
+    /// Number of round-trip samples before the backlog is used.
     pub min_samples: u32,
-    /// Round-trip time that the backlog is computed from.
+    /// Round-trip time for the backlog computation.
     pub backlog_rtt: BacklogRtt,
-    /// Forget a smallest round-trip time after so many seconds, because routes change; 0 for never.
+    /// Length of the minimum round-trip time filter in seconds, because routes change; 0 never forgets.
     #[serde(deserialize_with = "not_negative")]
     pub base_rtt_window_s: f64,
 }
@@ -112,7 +112,7 @@ impl Samples {
     }
 }
 
-/// What the next whole window of ACKs brings while the path is full: growth in every second round trip.
+/// Effect of the next whole window of ACKs while the path is full: growth in every second round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Turn {
     Grow,
@@ -126,9 +126,9 @@ pub struct Veno {
     base: RecentRtt,
     round: Round,
     samples: Samples,
-    /// Samples of the whole connection.
+    /// Number of samples of the whole connection.
     known: u32,
-    /// `RTT`, once there is one to believe.
+    /// `RTT`, once there are enough samples.
     rtt: Option<Duration>,
     turn: Turn,
     /// Segments acknowledged since the last turn.
@@ -136,14 +136,14 @@ pub struct Veno {
 }
 
 impl Veno {
-    /// The rule before its first ACK.
+    /// Makes the rule in its initial state.
     pub fn new(config: Config) -> Self {
         let (round, samples) = (Round::default(), Samples::NONE);
         let base = RecentRtt::new(config.base_rtt_window_s);
         Self { config, base, round, samples, known: 0, rtt: None, turn: Turn::Grow, acked: 0.0 }
     }
 
-    /// `N = (cwnd / BaseRTT - cwnd / RTT) BaseRTT`; zero while too little is known.
+    /// `N = (cwnd / BaseRTT - cwnd / RTT) BaseRTT`; zero without enough samples.
     fn backlog(&self, windows: &Windows, path: &Path) -> f64 {
         let base = self.base.get(path);
         match self.rtt.filter(|rtt| *rtt > base) {
@@ -208,10 +208,10 @@ impl Rule for Veno {
         if loss.cause == Cause::Timeout {
             return windows.halve(loss);
         }
-        // A mark is congestion, whatever the queue looked like.
+        // A mark is always congestion, whatever the queue.
         let congested = loss.cause == Cause::Mark || self.is_full(windows, path);
         let factor = if congested { self.config.congestion_factor } else { self.config.random_factor };
-        // What limited transmit sent beyond the window does not count (RFC 5681 section 3.2 step 2).
+        // Segments sent by limited transmit beyond the window do not count (RFC 5681 section 3.2 step 2).
         windows.reduce_to(f64::from(loss.outstanding).min(windows.cwnd) * factor, loss.cause);
     }
 
@@ -229,7 +229,7 @@ mod tests {
         Path { min_rtt: Duration::from_millis(base_ms), ..fixture::path() }
     }
 
-    /// A sender of 100 segments that has seen rounds of `rtt_ms` over a base of 500 ms.
+    /// Makes a sender of 100 segments that has seen rounds of `rtt_ms` over a base of 500 ms.
     fn veno(rtt_ms: u64) -> Classic<Veno> {
         let rule =
             Veno { known: 10, rtt: Some(Duration::from_millis(rtt_ms)), ..Veno::new(Config::default()) };
@@ -238,7 +238,7 @@ mod tests {
 
     fn acknowledge(sender: &mut Classic<Veno>, segments: u32) {
         for _ in 0..segments {
-            // snd_una stays where it is: the round goes on.
+            // snd_una does not change: the round continues.
             sender.on_ack(&fixture::ack(1), &Path { snd_una: 0, ..path(500) });
         }
     }

@@ -1,4 +1,4 @@
-//! TCP Westwood: after a loss the window is what was measured to arrive, not half of what was sent.
+//! TCP Westwood: the measured delivery rate sets the window after a loss, instead of half the flight.
 //!
 //! C. Casetti, M. Gerla, S. Mascolo, M. Y. Sanadidi, R. Wang, "TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless
 //! Links", ACM MobiCom 2001.
@@ -13,7 +13,7 @@
 //! | `m`             | [`Config::m`]                 | -        |
 //! | `accounted`     | `Westwood::count`             | segments |
 //!
-//! What differs from the paper stands in `papers/westwood.md`.
+//! `papers/westwood.md` lists the deviations from the paper.
 
 use alloc::boxed::Box;
 
@@ -28,7 +28,7 @@ use crate::{
     Windows,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "westwood",
     title: "after a loss, the window that the stream of ACKs was measured to fill",
@@ -49,12 +49,12 @@ pub struct Config {
     /// A sample of zero is assumed for each `tau_s / m` without an ACK.
     #[serde(deserialize_with = "positive")]
     pub m: f64,
-    /// What remains after such samples counts as a whole interval if it is shorter than this, in seconds.
+    /// A shorter remainder in seconds after such samples counts as a whole interval.
     #[serde(deserialize_with = "at_least_zero")]
     pub least_remainder_s: f64,
-    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    /// Treatment of duplicate ACKs when a cumulative ACK covers their segments, without SACK.
     pub credit: Credit,
-    /// Forget a smallest round-trip time after so many seconds, because routes change; 0 for never.
+    /// Length of the minimum round-trip time filter in seconds, because routes change; 0 never forgets.
     #[serde(deserialize_with = "not_negative")]
     pub base_rtt_window_s: f64,
 }
@@ -82,7 +82,7 @@ pub struct Westwood {
 }
 
 impl Westwood {
-    /// The rule before its first ACK.
+    /// Makes the rule in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             count: AckedCount::new(config.credit),
@@ -91,7 +91,7 @@ impl Westwood {
         }
     }
 
-    /// `BWE RTTmin / seg_size`: what the path carries without a queue.
+    /// `BWE RTTmin / seg_size`: window that fills the path without a queue.
     fn pipe(&self, path: &Path) -> f64 {
         segments(self.filter.rate(), self.base.get(path), path.mss)
     }
@@ -114,7 +114,7 @@ impl Rule for Westwood {
         windows.reduce_to(self.pipe(path), loss.cause);
     }
 
-    /// The filter goes on.
+    /// The filter is kept.
     fn undo(&mut self, _before: Self) {}
 }
 
@@ -133,7 +133,7 @@ mod tests {
         Path { min_rtt: Duration::from_millis(500), mss: 1448, ..fixture::path() }
     }
 
-    /// A sender that has measured 1 MB/s.
+    /// Makes a sender that has measured 1 MB/s.
     fn westwood(cwnd: f64, ssthresh: f64) -> Classic<Westwood> {
         let config = Config::default();
         let filter = LowPass::new(config.tau_s, config.m, config.least_remainder_s).having(1e6);

@@ -1,5 +1,5 @@
-//! TCP Westwood with Bulk Repeat: a loss that the path's delay and rate do not explain is noise; then the window stays, everything that
-//! may be lost is repeated at once, and the timer does not double.
+//! TCP Westwood with Bulk Repeat: a loss without high delay or a rate gap is a transmission error. The window is then kept,
+//! everything possibly lost is retransmitted at once, and the timer does not double.
 //!
 //! G. Yang, R. Wang, M. Y. Sanadidi, M. Gerla, "TCPW with Bulk Repeat in Next Generation Wireless Networks", IEEE ICC 2003.
 //!
@@ -13,7 +13,7 @@
 //! | `BWE`                   | the rate of `PerRound`      | bytes/s    |
 //! | rate gap threshold θ    | [`Config::rate_gap`]        | -          |
 //!
-//! What differs from the paper stands in `papers/westwood-br.md`.
+//! `papers/westwood-br.md` lists the deviations from the paper.
 
 use alloc::boxed::Box;
 
@@ -30,33 +30,33 @@ use crate::{
     Family, Loss, Path, Phase, Rule, SENDER_ONLY, Spacing, Start, Timeout, Wants, Windows, forward,
 };
 
-/// Which of the two tests speaks of congestion.
+/// Combination of the two tests for congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Discriminator {
-    /// One of them is enough.
+    /// One test is enough.
     Either,
     /// Both must agree.
     #[default]
     Both,
-    /// The delay alone.
+    /// Only the delay.
     Spike,
-    /// The rate alone.
+    /// Only the rate.
     RateGap,
 }
 
-/// What a loss leaves of the window when it is congestion.
+/// Window after a loss by congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnCongestion {
-    /// Half, as in NewReno.
+    /// Half the window, as in NewReno.
     #[default]
     Halve,
-    /// What the path was measured to carry, as in Westwood.
+    /// The measured BDP, as in Westwood.
     Estimate,
 }
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "westwood-br",
     title: "tells noise from congestion; noise keeps the window, the timer, and repeats everything at once",
@@ -71,34 +71,34 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// A spike begins when the delay is above this share of the range between the smallest and the largest round-trip time.
+    /// A spike begins when the delay exceeds this fraction of the range between minimum and maximum round-trip time.
     #[serde(deserialize_with = "fraction")]
     pub spike_begins: f64,
-    /// A spike ends when the delay is below this share of the range.
+    /// A spike ends when the delay falls below this fraction of the range.
     #[serde(deserialize_with = "fraction")]
     pub spike_ends: f64,
-    /// A range of round-trip times smaller than this, in seconds, has no spikes.
+    /// Minimum range of round-trip times in seconds; a smaller range has no spikes.
     #[serde(deserialize_with = "at_least_zero")]
     pub least_range_s: f64,
-    /// Congestion if the window would bring this many times the rate that was achieved.
+    /// Ratio of the window's rate to the achieved rate above which a loss counts as congestion.
     #[serde(deserialize_with = "positive")]
     pub rate_gap: f64,
-    /// How the two tests are combined.
+    /// Combination of the two tests.
     pub discriminator: Discriminator,
-    /// What congestion leaves.
+    /// Window after a loss by congestion.
     pub on_congestion: OnCongestion,
-    /// Space the repeated segments over the smallest round-trip time.
+    /// Pace the retransmissions of Bulk Repeat over minRTT.
     pub paced_repeat: bool,
-    /// After so many timeouts in a row the timer doubles again; zero for never.
+    /// Consecutive timeouts after which the timer doubles again; 0 never doubles.
     pub back_off_after: u32,
-    /// How bandwidth samples are smoothed.
+    /// Smoothing of bandwidth samples.
     pub filter: RoundFilter,
-    /// Shortest interval of a bandwidth sample in seconds.
+    /// Minimum interval of a bandwidth sample in seconds.
     #[serde(deserialize_with = "at_least_zero")]
     pub least_round_s: f64,
-    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    /// Treatment of duplicate ACKs when a cumulative ACK covers their segments, without SACK.
     pub credit: Credit,
-    /// Forget a smallest round-trip time after so many seconds, because routes change; 0 for never.
+    /// Length of the minimum round-trip time filter in seconds, because routes change; 0 never forgets.
     #[serde(deserialize_with = "not_negative")]
     pub base_rtt_window_s: f64,
 }
@@ -134,26 +134,27 @@ impl Config {
     }
 }
 
-/// Where the repetition of everything stands.
+/// State of Bulk Repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Repeat {
-    /// May happen.
+    /// Bulk Repeat is allowed.
     Armed,
-    /// Several losses in one window of a noisy path: at the next question of the engine.
+    /// Several losses in a window with errors: it happens at the engine's next question.
     Due,
-    /// Everything below this was repeated; until it is acknowledged, signs of loss are echoes of the repetition.
+    /// Everything below this sequence number was retransmitted. Before its acknowledgement, signs of loss come from the
+    /// retransmissions.
     Done(u64),
 }
 
-/// What the last loss was taken for.
+/// Assumed cause of the last loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Verdict {
     Congestion,
-    /// Noise.
+    /// Transmission errors.
     Noise {
         /// Segments known to be lost.
         lost: u32,
-        /// Time of the ACK that counted them, until it has passed.
+        /// Time of the ACK that counted them, until that time has passed.
         counted_at: Option<Instant>,
     },
 }
@@ -168,12 +169,12 @@ pub struct WestwoodBr {
     spike: Spike,
     repeat: Repeat,
     verdict: Verdict,
-    /// Bytes per second that one segment per smallest round trip makes.
+    /// Rate of one segment per minRTT, in bytes per second.
     unit_rate: f64,
 }
 
 impl WestwoodBr {
-    /// The rule before its first ACK.
+    /// Makes the rule in its initial state.
     pub fn new(config: Config) -> Self {
         Self {
             config,
@@ -192,7 +193,8 @@ impl WestwoodBr {
         segments(self.rounds.rate(), self.base.get(path), path.mss)
     }
 
-    /// `(cwnd / RTTmin) / RE > θ`: more is sent than arrives. What the receive window holds back is not sent.
+    /// `(cwnd / RTTmin) / RE > θ`: the sending rate exceeds the delivery rate. Data blocked by the receive window is not counted
+    /// as sent.
     fn has_rate_gap(&self, windows: &Windows, path: &Path) -> bool {
         let usable = windows.cwnd.min(f64::from(path.receive_window));
         usable > self.config.rate_gap * segments(self.rounds.sample(), self.base.get(path), path.mss)
@@ -210,7 +212,7 @@ impl WestwoodBr {
         }
     }
 
-    /// Bulk Repeat, if the losses of a noisy window are several.
+    /// Triggers Bulk Repeat if a window with errors has several losses.
     fn follow(&mut self, ack: &Ack, path: &Path) {
         let Verdict::Noise { lost, counted_at } = &mut self.verdict else { return };
         if ack.phase != Phase::Recovery {
@@ -246,7 +248,7 @@ impl Rule for WestwoodBr {
         self.unit_rate = f64::from(path.mss) / self.base.get(path).as_secs_f64();
         match self.repeat {
             Repeat::Done(end) if path.snd_una >= end => self.repeat = Repeat::Armed,
-            // The episode is over, and nothing is in doubt any more.
+            // The episode is over, and no loss is pending.
             Repeat::Due if ack.phase == Phase::Open => self.repeat = Repeat::Armed,
             _ => self.follow(ack, path),
         }
@@ -304,7 +306,7 @@ impl WestwoodBr {
     }
 }
 
-/// Westwood's window, and the repetition of everything.
+/// Westwood's window with Bulk Repeat.
 #[derive(Clone, Debug)]
 struct Sender {
     classic: Classic<WestwoodBr>,
@@ -372,7 +374,7 @@ mod tests {
         }
     }
 
-    /// A sender of 432 segments over 500 ms that achieves `rate` segments per second while the delay is high.
+    /// Makes a sender of 432 segments over 500 ms that achieves `rate` segments per second at a high delay.
     fn sender(rate: f64, config: Config) -> Sender {
         let mut rule = WestwoodBr::new(config);
         rule.spike = Spike { rtt_max: ms(900), high: true };

@@ -10,7 +10,7 @@
 //! | `BWE`              | `WestwoodPlus::rounds`           | bytes/s  |
 //! | `RTTmin`           | `WestwoodPlus::base`             | time     |
 //!
-//! What differs from the paper stands in `papers/westwood-plus.md`.
+//! `papers/westwood-plus.md` lists the deviations from the paper.
 
 use alloc::boxed::Box;
 
@@ -26,19 +26,19 @@ use crate::{
     SENDER_ONLY, Start, Windows,
 };
 
-/// What a loss does to the window.
+/// Reaction to a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// The module of the Linux kernel: half of the window while a loss is repaired, then what the path carries by the estimate of the end;
-    /// and the smallest round-trip time is measured anew after a timeout.
+    /// The Linux kernel module: half the window during the recovery, then the BDP of the estimate at its end. After a timeout
+    /// minRTT is measured anew.
     #[default]
     Linux,
-    /// The paper's: what the path carries at once.
+    /// The paper: the estimated BDP at once.
     Paper,
 }
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "westwood-plus",
     title: "Westwood with one bandwidth sample per round trip, which clustered ACKs do not inflate",
@@ -54,14 +54,14 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// How samples are smoothed. `linux` also takes the first sample for the first estimate.
+    /// Smoothing of samples. With `linux` the first sample sets the estimate.
     pub filter: RoundFilter,
-    /// Shortest interval of a sample in seconds.
+    /// Minimum interval of a sample in seconds.
     #[serde(deserialize_with = "at_least_zero")]
     pub least_round_s: f64,
-    /// How duplicate ACKs without SACK are settled with the cumulative ACK that covers them.
+    /// Treatment of duplicate ACKs when a cumulative ACK covers their segments, without SACK.
     pub credit: Credit,
-    /// What a loss does to the window.
+    /// Reaction to a loss.
     pub profile: Profile,
 }
 
@@ -91,12 +91,12 @@ pub struct WestwoodPlus {
     count: AckedCount,
     rounds: PerRound,
     base: BaseRtt,
-    /// The kernel's reduction for a mark is complete when this is acknowledged.
+    /// Sequence number whose acknowledgement completes the kernel's reduction for a mark.
     marked_until: Option<u64>,
 }
 
 impl WestwoodPlus {
-    /// The rule before its first ACK.
+    /// Makes the rule in its initial state.
     pub fn new(config: Config) -> Self {
         let rounds = PerRound::new(config.filter, config.filter == RoundFilter::Linux);
         Self {
@@ -108,7 +108,7 @@ impl WestwoodPlus {
         }
     }
 
-    /// `BWE RTTmin / seg_size`: what the path carries without a queue.
+    /// `BWE RTTmin / seg_size`: window that fills the path without a queue.
     fn pipe(&self, path: &Path) -> f64 {
         segments(self.rounds.rate(), self.base.get(), path.mss)
     }
@@ -154,7 +154,7 @@ impl Rule for WestwoodPlus {
         windows.reduce_to(threshold, loss.cause);
     }
 
-    /// The estimate goes on.
+    /// The estimate is kept.
     fn undo(&mut self, _before: Self) {
         self.marked_until = None;
     }
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// A sender that has measured 1 MB/s over 500 ms.
+    /// Makes a sender that has measured 1 MB/s over 500 ms.
     fn westwood_plus(cwnd: f64, config: Config) -> Classic<WestwoodPlus> {
         let mut rule = WestwoodPlus::new(config);
         rule.rounds = rule.rounds.having(1e6);
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_loss_after_four_round_trips_finds_an_estimate_far_too_small() {
-        // Windows of 1, 2, 4, 8 segments: 4039.6 B/s by the paper's filter are 1.4 segments, so the threshold is two.
+        // Windows of 1, 2, 4, 8 segments: the paper's filter yields 4039.6 B/s, which is 1.4 segments; ssthresh is thus two.
         for (filter, pipe) in [(RoundFilter::Paper, 1.3949), (RoundFilter::Linux, 1.2273)] {
             let rule = WestwoodPlus::new(Config { filter, ..PAPER });
             let mut sender = Classic::new(Windows { cwnd: 1.0, ssthresh: f64::INFINITY }, rule);
@@ -243,7 +243,7 @@ mod tests {
         assert!((0.85..1.15).contains(&(pipe / 400.0)), "{pipe}");
     }
 
-    /// Linux: `tcp_reno_ssthresh` when the loss is found, the estimate when the reduction is complete.
+    /// Linux: `tcp_reno_ssthresh` at the detection of the loss, the estimate at the end of the reduction.
     #[test]
     fn linux_halves_while_it_recovers_and_then_takes_the_estimate() {
         let mut sender = westwood_plus(200.0, Config::default());

@@ -1,7 +1,7 @@
-//! XCP: routers say how much each sender is to change its rate.
+//! XCP: routers set the rate change of each sender.
 //!
-//! D. Katabi, M. Handley, C. Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", ACM SIGCOMM 2002; the header
-//! with throughputs instead of windows as in draft-falk-xcp-spec and ns-2 (`xcp-end-sys.cc`).
+//! D. Katabi, M. Handley, C. Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", ACM SIGCOMM 2002. The header
+//! holds throughputs instead of windows, as in draft-falk-xcp-spec and ns-2 (`xcp-end-sys.cc`).
 //!
 //! | paper, draft       | here                            | unit      |
 //! |--------------------|---------------------------------|-----------|
@@ -12,7 +12,7 @@
 //! | `H_feedback`, Delta_Throughput, Reverse_Feedback | `Extension::Xcp::delta_bytes_per_s` | bytes / s |
 //! | `rev_fb`           | `Receiver::sum`                 | bytes / s |
 //!
-//! The routers belong to the network. What differs stands in `papers/xcp.md`.
+//! The routers are implemented with the simulated network. `papers/xcp.md` lists the deviations.
 
 use alloc::boxed::Box;
 
@@ -24,7 +24,7 @@ use crate::{
     Rule, SENDER_ONLY, Sent, Start, Wants, Windows, forward,
 };
 
-/// What `bentpipe list cc` says of it.
+/// Entry of this algorithm in `bentpipe list cc`.
 pub const ENTRY: Entry = Entry {
     name: "xcp",
     title: "routers tell each sender how much faster or slower to send",
@@ -42,18 +42,18 @@ pub const ENTRY: Entry = Entry {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// What to do where no router answers the request.
+    /// Behaviour if no router answers the request.
     pub unrouted: Unrouted,
 }
 
-/// What a request that comes back as it was sent means.
+/// Meaning of a request that returns unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unrouted {
-    /// Nothing: no router on the path knows XCP, so behave like Reno.
+    /// No router on the path knows XCP: behave like Reno.
     #[default]
     Reno,
-    /// That every router allows everything: take the whole receive window.
+    /// Every router allows everything: use the whole receive window.
     Obey,
 }
 
@@ -68,33 +68,33 @@ impl Config {
 /// The receiver half of XCP and P-XCP.
 pub const RECEIVER: ReceiverHalf = ReceiverHalf { number: 2, build: || Box::new(Receiver::default()) };
 
-/// "As much as possible", in bytes per second.
+/// A request for unlimited throughput, in bytes per second.
 const REQUEST: f32 = 1e24;
 
-/// A grant as large as this is no grant: no router made it smaller.
+/// Threshold in bytes per second: no router reduced a grant above it.
 const UNTOUCHED: f32 = 0.5 * REQUEST;
 
 /// The sender's side of the congestion header, which P-XCP shares.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Header {
     pub unrouted: Unrouted,
-    /// A router has answered: the window is no longer the sender's business.
+    /// True after a router has answered: routers then set the window.
     pub told: bool,
 }
 
 impl Header {
-    /// The header of a departing segment: RTT, X, and the request for all the throughput that there is.
+    /// Returns the header of a departing segment: RTT, X and the request for unlimited throughput.
     pub fn request(windows: &Windows, limited: bool, path: &Path) -> Extension {
         let window = windows.cwnd.min(f64::from(path.receive_window)).max(1.0);
         let rtt_s = path.srtt_s();
         let spacing_s = (rtt_s / window) as f32;
-        // Before the first sample routers are to leave the header alone. The draft takes off the present throughput, which is lost
-        // in the digits of so large a number.
+        // Before the first sample, routers must ignore the header. The draft subtracts the present throughput, which is below the
+        // precision of such a large number.
         let delta_bytes_per_s = if path.srtt.is_zero() { 0.0 } else { REQUEST };
         Extension::Xcp { rtt_s: rtt_s as f32, spacing_s, delta_bytes_per_s, limited }
     }
 
-    /// What the routers grant, in segments of window: `cwnd = max(cwnd + H_feedback, s)` (section 3.2).
+    /// Returns the granted change in segments of window: `cwnd = max(cwnd + H_feedback, s)` (section 3.2).
     pub fn grant(&mut self, fields: &Extension, path: &Path) -> Option<f64> {
         let Extension::Xcp { delta_bytes_per_s, .. } = *fields else { return None };
         let untouched = delta_bytes_per_s >= UNTOUCHED;
@@ -106,13 +106,13 @@ impl Header {
     }
 }
 
-/// Changes the window as granted: not below one segment, not up beyond the receive window.
+/// Changes the window by the grant: at least one segment, and no growth beyond the receive window.
 pub(crate) fn change(windows: &mut Windows, segments: f64, path: &Path) {
     let limit = f64::from(path.receive_window).max(windows.cwnd);
     windows.cwnd = (windows.cwnd + segments).clamp(1.0, limit);
 }
 
-/// What XCP's sender does itself: next to nothing.
+/// XCP's own window law: Reno's before the first router answers, then none.
 #[derive(Clone, Debug)]
 struct Xcp {
     header: Header,
@@ -136,7 +136,7 @@ impl Rule for Xcp {
     }
 }
 
-/// A window that routers change.
+/// A window set by routers.
 #[derive(Clone, Debug)]
 struct Sender {
     classic: Classic<Xcp>,
@@ -176,7 +176,7 @@ impl Feedback for Sender {
     }
 }
 
-/// The receiver: returns what the routers left of the requests, summed since the last ACK, so that delayed ACKs lose nothing.
+/// The receiver. It sums the granted requests since the last ACK and returns them, so that delayed ACKs lose nothing.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Receiver {
     sum: f32,
@@ -213,17 +213,17 @@ mod tests {
         Path { receive_window: 1000, ..fixture::path() }
     }
 
-    /// Packets of 1000 bytes over 0.55 s at a link of 1.25 MB/s: what its router gives or takes per packet in three situations,
-    /// and the change of throughput that each of two flows must make of it.
+    /// Packets of 1000 bytes over 0.55 s on a link of 1.25 MB/s. Columns: the router's feedback per packet in three situations,
+    /// and the resulting throughput change of each flow.
     #[test]
     fn what_routers_give_per_packet_adds_up_to_a_rate() {
         for (packets, share, change) in [
-            (330, 151.515, 50_000.0), // spare capacity: the same gain for both
+            (330, 151.515, 50_000.0), // spare capacity: equal gain for both
             (220, 227.273, 50_000.0),
-            (385, -19.4805, -7_500.0), // none spare: shuffled from the large to the small
+            (385, -19.4805, -7_500.0), // no spare capacity: moved from the large flow to the small
             (302, 24.793, 7_487.6),    // half a packet short of 7500
-            (385, -85.124, -32_772.7), // a queue: both lose, the larger one more
-            (357, -77.686, -27_733.9), // half a packet short of -27 772.7
+            (385, -85.124, -32_772.7), // a queue: both lose, the larger flow more
+            (357, -77.686, -27_733.9), // half a packet less than -27,772.7
         ] {
             let mut receiver = Receiver::default();
             let mut sender = told(f64::from(packets));

@@ -1,4 +1,5 @@
-//! What every registered algorithm owes to every sequence of calls. A new algorithm is tested by being registered.
+//! Properties that every registered algorithm must have for any sequence of calls. Registration adds an algorithm to these
+//! tests.
 
 use bentpipe_base::{Duration, Extension, Instant, Notice, ProbeTag, Rate, Segment};
 use bentpipe_cc::{
@@ -9,12 +10,12 @@ use bentpipe_cc::{
 use proptest::prelude::*;
 
 const MSS: u32 = 1000;
-/// More probes in one moment than any window of these tests explains.
+/// Limit of probes at one instant, above the largest window of these tests.
 const TOO_MANY_PROBES: u32 = 10_000;
-/// More wake-ups at one instant than any pacer of these tests explains.
+/// Limit of timer events at one instant, above the need of any pacer in these tests.
 const TOO_MANY_WAKE_UPS: u32 = 10_000;
 
-/// What happens to a connection.
+/// An event of a connection.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Acked { segments: u32, rtt_ms: Option<u64>, window_limited: bool, ends_episode: bool },
@@ -33,7 +34,7 @@ enum Step {
     FedBack(Extension),
 }
 
-/// What a peer or a router may put into a segment, sense or nonsense.
+/// Any content of an extension, valid or not, from a peer or a router.
 fn extension() -> impl Strategy<Value = Extension> {
     prop_oneof![
         any::<f32>().prop_map(|delta_bytes_per_s| Extension::Xcp {
@@ -80,7 +81,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a connection with such a window left behind just now.
+/// Makes a memory with the state of a connection of this window.
 fn remembering(cwnd: f64) -> PathMemory {
     let memory = PathMemory::new();
     let windows = Windows { cwnd, ssthresh: cwnd };
@@ -92,7 +93,7 @@ fn remembering(cwnd: f64) -> PathMemory {
     memory
 }
 
-/// The engine's side of the contract, without an engine.
+/// The engine's side of the interface, without an engine.
 struct Driver {
     cc: Box<dyn CongestionControl>,
     receiver: Option<Box<dyn Reflector>>,
@@ -100,7 +101,7 @@ struct Driver {
     phase: Phase,
     consecutive_timeouts: u32,
     data_sent: u32,
-    /// Probes sent so far.
+    /// Number of probes sent so far.
     probes: u32,
 }
 
@@ -196,7 +197,7 @@ impl Driver {
             delivered_bytes: u64::from(acked * MSS),
             lost: 0,
             rtt: None,
-            // A peer may put anything there.
+            // A peer may send any value here.
             peer_clock: Some(self.path.now.as_nanos() as u32),
             rate: None,
             phase: self.phase,
@@ -232,7 +233,7 @@ impl Driver {
         }
     }
 
-    /// A delivery-rate sample over a round trip, at least a millisecond: the engine gives none over no time.
+    /// Returns a delivery-rate sample over a round trip of at least 1 ms; the engine makes none for a zero interval.
     fn rate(&self, acked: u32, rtt: Duration) -> RateSample {
         let delivered = u64::from((acked + self.path.outstanding) * MSS);
         RateSample {
@@ -270,7 +271,7 @@ impl Driver {
             outstanding: self.path.outstanding,
             answered: false,
         };
-        // The probe of a question is never answered here: the timer expires again.
+        // This test never answers the probe: the timer expires again.
         if self.cc.questioner().is_none_or(|questioner| questioner.question(&timeout, &self.path).is_none()) {
             self.cc.on_rto(&timeout, &self.path);
         }
@@ -298,7 +299,7 @@ impl Driver {
         }
     }
 
-    /// Time passes, with every wake-up that the algorithm asked for.
+    /// Advances time, with every timer event requested by the algorithm.
     fn pass(&mut self, span: Duration) {
         let end = self.path.now + span;
         let mut at_this_instant = 0;
@@ -353,7 +354,7 @@ proptest! {
     }
 }
 
-/// A receive window of a gigabyte, as hosts have today: no algorithm answers it with a gigabyte of probes in a round trip.
+/// A receive window of 1 GB, as on present hosts: no algorithm may send 1 GB of probes in a round trip.
 #[test]
 fn a_huge_receive_window_is_no_reason_for_a_flood_of_probes() {
     for entry in REGISTRY {
@@ -434,7 +435,7 @@ fn who_always_spaces_its_segments_says_that_it_wants_pacing() {
 #[test]
 fn a_number_means_one_receiver_half() {
     let halves = REGISTRY.iter().filter_map(|entry| Some((entry.receiver?.number, entry.name)));
-    let halves: Vec<_> = halves.filter(|(_, name)| *name != "p-xcp").collect(); // has XCP's
+    let halves: Vec<_> = halves.filter(|(_, name)| *name != "p-xcp").collect(); // uses XCP's half
     for (i, (number, name)) in halves.iter().enumerate() {
         assert!(
             *number > 0 && halves[..i].iter().all(|(other, _)| other != number),

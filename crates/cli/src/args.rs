@@ -1,13 +1,18 @@
 //! What the user may type.
 
+#[cfg(feature = "emulate")]
 use std::ffi::OsString;
+#[cfg(feature = "emulate")]
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+#[cfg(feature = "emulate")]
 use std::time::Duration;
 
 use crate::kernel_args::{self, KernelArgs};
+#[cfg(feature = "pep")]
 use crate::pep_args::PepArgs;
+#[cfg(feature = "transfer")]
 use crate::transfer_args::{self, ReceiveArgs, SendArgs};
 use bentpipe_lab::{Setting, Vary};
 use clap::{Parser, Subcommand, ValueEnum};
@@ -33,6 +38,7 @@ pub enum Command {
     )]
     Compare(CompareArgs),
     /// Reproduce a paper: run its experiments, draw its figures, judge its claims
+    #[cfg(feature = "studies")]
     #[command(
         after_help = "Examples:\n  bentpipe paper peach --quick\n  bentpipe paper all --report out/papers\n\n\
         A study of your own is a file: docs/studies.md explains it."
@@ -43,11 +49,13 @@ pub enum Command {
     /// Show a scenario with every default spelled out, as TOML
     Show(ShowArgs),
     /// Run a command over the links of a scenario, in real time
+    #[cfg(feature = "emulate")]
     #[command(after_help = "Examples:\n  bentpipe emulate geo -- curl -O https://example.org/file\n  \
         bentpipe emulate geo --rate 2mbit --loss 1e-3 -- bash\n  \
         bentpipe emulate geo --listen 'iperf3 -s' -- sh -c 'iperf3 -c $BENTPIPE_HOST -R'")]
     Emulate(EmulateArgs),
     /// Measure a real path with UDP probes, into a scenario that replays it
+    #[cfg(feature = "emulate")]
     #[command(
         after_help = "Examples:\n  bentpipe record serve                                   on the one host\n  \
         bentpipe record far.example.org --output path.toml      on the other\n  \
@@ -55,15 +63,19 @@ pub enum Command {
     )]
     Record(RecordArgs),
     /// Send a file with our TCP in user space
+    #[cfg(feature = "transfer")]
     #[command(after_help = transfer_args::HELP)]
     Send(SendArgs),
     /// Receive a file with our TCP in user space
+    #[cfg(feature = "transfer")]
     #[command(after_help = transfer_args::HELP)]
     Receive(ReceiveArgs),
     /// The proxy on a real link: splits the TCP connections that its rules select
+    #[cfg(feature = "pep")]
     #[command(after_help = crate::pep_args::HELP)]
     Pep(PepArgs),
     /// Write man pages and completions into a folder
+    #[cfg(feature = "generate")]
     #[command(hide = true)]
     Generate {
         /// The folder
@@ -184,6 +196,7 @@ pub struct CompareArgs {
 }
 
 /// Arguments of `paper`.
+#[cfg(feature = "studies")]
 #[derive(Debug, clap::Args)]
 pub struct PaperArgs {
     /// Name of a built-in study (`bentpipe list papers`), `all`, or the path of a study file
@@ -260,6 +273,7 @@ pub struct ShowArgs {
 }
 
 /// Arguments of `emulate`.
+#[cfg(feature = "emulate")]
 #[derive(Debug, clap::Args)]
 pub struct EmulateArgs {
     /// Which scenario.
@@ -310,6 +324,7 @@ pub struct EmulateArgs {
 }
 
 /// Arguments of `record`.
+#[cfg(feature = "emulate")]
 #[derive(Debug, clap::Args)]
 pub struct RecordArgs {
     /// `serve` to answer probes; otherwise the host to measure the path to, with a port if it is another one
@@ -342,6 +357,7 @@ fn jobs(text: &str) -> Result<NonZeroUsize, String> {
 }
 
 /// Where `emulate` shows how things stand.
+#[cfg(feature = "emulate")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum StatusPlace {
     /// The title, or a line if the command writes elsewhere; nowhere without a terminal
@@ -355,6 +371,7 @@ pub enum StatusPlace {
 }
 
 /// Where the command of `emulate` stands.
+#[cfg(feature = "emulate")]
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Place {
     /// Where the flows under comparison end

@@ -2,17 +2,17 @@
 
 use bentpipe_lab::report::{ComparePage, Example};
 use bentpipe_lab::{
-    Cell, Comparison, Measured, Plan, Prepared, Setting, Simulated, Unsimulated, Wanted, Wish, columns,
-    csv_table, most_telling, run_all, simulate, table, threads,
+    Cell, Comparison, Measured, Plan, Prepared, Setting, Simulated, Unsimulated, Wanted, Wish, csv_table,
+    most_telling, run_all, simulate, table, threads,
 };
 use bentpipe_scenario::Scenario;
-use bentpipe_table::{Keeper, Kind as Rows, batch};
 
 use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
+use crate::tables::{self, Keeper};
 use crate::{run, show};
 
 /// The runs, and where their results go.
@@ -64,16 +64,16 @@ fn prepare(args: &CompareArgs) -> Result<Work, Failure> {
     };
     let prepared = wish.prepare().map_err(Failure::Request)?;
     output::note_lacking(&prepared.scenarios);
-    let keeper = args.keep.as_deref().map(|folder| Keeper::open(folder, &prepared)).transpose();
+    let keeper = args.keep.as_deref().map(|folder| tables::keeper(folder, &prepared)).transpose()?;
     let csv = output::open(args.csv.as_ref(), Kind::Runs)?;
     // What the columns mean stands beside a file, not beside a pipe.
     let beside = args.csv.as_ref().filter(|_| matches!(csv, Some(Target::Beside(..))));
     let legend = beside.map(|path| path.with_extension("columns.csv"));
     Ok(Work {
-        keeper: keeper.map_err(Failure::Request)?,
+        keeper,
         csv,
         legend: output::open(legend.as_ref(), Kind::Columns)?,
-        out: output::open(args.out.as_ref(), Kind::Table)?,
+        out: tables::open(args.out.as_ref())?,
         report: output::open(args.report.as_ref(), Kind::Report)?,
         prepared,
         threads,
@@ -85,9 +85,16 @@ fn work(prepared: &mut Work, interrupt: &Interrupt) -> Result<(Comparison, Optio
     let bar = Bar::new("Comparing", interrupt);
     let keeper = prepared.keeper.take();
     let of = (&prepared.prepared, prepared.threads);
-    let measured = bentpipe_table::measure(of, keeper, &interrupt.shared(), |progress| bar.observe(progress));
+    let (stop, observe) = (interrupt.shared(), |progress| bar.observe(progress));
+    let measured = match keeper {
+        Some(keeper) => tables::measure(of, keeper, &stop, observe),
+        None => {
+            let all = (prepared.prepared.plan.points(), prepared.threads);
+            Ok(prepared.prepared.measure(all, &stop, |_, _| Ok(()), observe))
+        }
+    };
     drop(bar);
-    let Measured { done, failed } = measured.map_err(Failure::Work)?;
+    let Measured { done, failed } = measured?;
     let failed = failed
         .map(|(point, why)| format!("{why}\nIt fails again with: {}", prepared.prepared.replay(&point)));
     Ok((Comparison::new(&prepared.prepared.plan, done), failed))
@@ -105,9 +112,7 @@ fn write_files(work: Work, comparison: &Comparison, interrupt: &Interrupt) -> Re
         target.write(&bytes)?;
     }
     if let Some(target) = work.out {
-        let scenario = work.prepared.base.to_toml();
-        let batch = batch(Rows::Runs, columns::runs(comparison), &[("bentpipe.scenario", scenario)]);
-        output::write_table(target, &batch)?;
+        tables::write_runs(target, &work.prepared.base, comparison)?;
     }
     if let Some(target) = work.report {
         let html = page((work.prepared, comparison), (work.threads, interrupt), &output::typed())?;

@@ -1,4 +1,4 @@
-//! What commands make, for programs that are no command line: lists, reports and files, in the same words.
+//! What commands make, for programs that are no command line: lists, reports and files, in the same words. Needs the feature `studies`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use serde_json::Value;
 use crate::args::Listed;
 pub use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::output::{self, Kind, Target};
-use crate::{compare, list as lists, paper, run};
+use crate::output::{Kind, Target};
+use crate::{compare, list as lists, paper, run, tables};
 
 /// The document of `list WHAT --json`.
 ///
@@ -106,7 +106,7 @@ pub fn write_csv(path: &Path, comparison: &Comparison) -> Result<(), Failure> {
 /// # Errors
 /// If it cannot be written, or holds something else.
 pub fn write_table(path: &Path, batch: &RecordBatch) -> Result<(), Failure> {
-    output::write_table(Target::open(path, Kind::Table)?, batch)
+    tables::write_table(Target::open(path, Kind::Table)?, batch)
 }
 
 /// The same of several batches.
@@ -114,7 +114,7 @@ pub fn write_table(path: &Path, batch: &RecordBatch) -> Result<(), Failure> {
 /// # Errors
 /// If it cannot be written, or holds something else.
 pub fn write_tables(path: &Path, table: (&SchemaRef, &[RecordBatch])) -> Result<(), Failure> {
-    output::write_tables(Target::open(path, Kind::Table)?, table)
+    tables::write_tables(Target::open(path, Kind::Table)?, table)
 }
 
 /// A capture or trace that is being written; it stands at its path after [`Growing::finish`].

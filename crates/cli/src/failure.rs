@@ -69,6 +69,7 @@ impl From<Unsimulated> for Failure {
     }
 }
 
+#[cfg(feature = "emulate")]
 impl From<bentpipe_emu::Error> for Failure {
     fn from(error: bentpipe_emu::Error) -> Self {
         match error {
@@ -79,6 +80,7 @@ impl From<bentpipe_emu::Error> for Failure {
     }
 }
 
+#[cfg(feature = "pep")]
 impl From<bentpipe_pep::Error> for Failure {
     fn from(error: bentpipe_pep::Error) -> Self {
         match error {

@@ -25,6 +25,7 @@ impl Interrupt {
     }
 
     /// Of a program that listens itself and raises this flag.
+    #[cfg(feature = "studies")]
     pub const fn of(wanted: Arc<AtomicBool>) -> Self {
         Self(wanted)
     }

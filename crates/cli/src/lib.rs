@@ -2,11 +2,15 @@
 //!
 //! [`main_with`] is all that such a program needs; `examples/own-algorithm` is one.
 
+mod absent;
 mod args;
 mod compare;
+#[cfg(feature = "studies")]
 pub mod embed;
+#[cfg(feature = "emulate")]
 mod emulate;
 mod failure;
+#[cfg(feature = "generate")]
 mod generate;
 mod interrupt;
 mod kernel;
@@ -15,26 +19,44 @@ mod kernel;
 mod kernel_args;
 mod list;
 mod output;
+#[cfg(feature = "studies")]
 mod paper;
+#[cfg(feature = "pep")]
 mod pep;
+#[cfg(feature = "pep")]
 mod pep_args;
+#[cfg(feature = "pep")]
 mod pep_top;
+#[cfg(feature = "pep")]
 mod pep_try;
 mod progress;
+#[cfg(feature = "transfer")]
 mod reach;
+#[cfg(feature = "transfer")]
 mod receive;
+#[cfg(feature = "emulate")]
 mod record;
+#[cfg(feature = "transfer")]
 mod resume;
 mod run;
+#[cfg(feature = "transfer")]
 mod send;
 mod show;
+#[cfg(feature = "parquet")]
+mod tables;
+#[cfg(not(feature = "parquet"))]
+#[path = "no_tables.rs"]
+mod tables;
+#[cfg(feature = "transfer")]
 mod transfer;
+#[cfg(feature = "transfer")]
 mod transfer_args;
 
 use std::process::ExitCode;
 
 pub use bentpipe_cc as cc;
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 use failure::Failure;
 
 /// Does what the command line of this process asks for, with the algorithms of `own` beside the registered ones: every command
@@ -79,6 +101,10 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> u8 {
             }
         },
         Err(error) => {
+            if let Some(failure) = absent(&error) {
+                eprintln!("bentpipe: {failure}");
+                return failure.code();
+            }
             // Nobody is there to hear that this could not be printed.
             let _ = error.print();
             u8::try_from(error.exit_code()).unwrap_or(2)
@@ -87,23 +113,40 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> u8 {
 }
 
 fn command() -> ExitCode {
-    let args = args::Args::try_parse().unwrap_or_else(|error| refuse(&error));
-    dispatch(args.command).unwrap_or_else(Failure::report)
+    match args::Args::try_parse() {
+        Ok(args) => dispatch(args.command).unwrap_or_else(Failure::report),
+        Err(error) => absent(&error).map_or_else(|| refuse(&error), Failure::report),
+    }
+}
+
+/// What to answer if the arguments are wrong only because this build lacks the command.
+fn absent(error: &clap::Error) -> Option<Failure> {
+    match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(command)) => absent::command(command),
+        _ => None,
+    }
 }
 
 fn dispatch(command: args::Command) -> Result<ExitCode, Failure> {
     let done = match command {
         args::Command::Run(args) => run::run(&args),
         args::Command::Compare(args) => compare::compare(&args),
+        #[cfg(feature = "studies")]
         args::Command::Paper(args) => paper::paper(&args),
         args::Command::List(args) => list::list(&args),
         args::Command::Show(args) => show::show(&args),
+        #[cfg(feature = "emulate")]
         args::Command::Record(args) => record::record(&args),
+        #[cfg(feature = "emulate")]
         args::Command::Emulate(args) => return emulate::emulate(&args),
+        #[cfg(feature = "transfer")]
         args::Command::Send(args) => send::send(&args),
+        #[cfg(feature = "transfer")]
         args::Command::Receive(args) => receive::receive(&args),
+        #[cfg(feature = "pep")]
         args::Command::Pep(args) => pep::pep(&args.command),
         args::Command::Kernel(args) => kernel::kernel(&args),
+        #[cfg(feature = "generate")]
         args::Command::Generate { folder } => generate::generate(&folder),
     };
     done.map(|()| ExitCode::SUCCESS)

@@ -18,6 +18,7 @@ struct Kind {
 }
 
 /// A study that the binary carries.
+#[cfg(feature = "studies")]
 #[derive(Clone, Debug, Serialize)]
 struct Paper {
     name: String,
@@ -34,11 +35,14 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
             let rows = all.iter().map(|one| vec![one.name.clone(), one.title.clone()]).collect();
             print(args.json, &all, rows)
         }
+        #[cfg(feature = "studies")]
         Listed::Papers => {
             let all = papers()?;
             let rows = all.iter().map(|one| vec![one.name.clone(), one.title.clone()]).collect();
             print(args.json, &all, rows)
         }
+        #[cfg(not(feature = "studies"))]
+        Listed::Papers => Err(crate::absent::failure("`bentpipe list papers`", "studies")),
         what => {
             let all = kinds(what);
             print(args.json, &all, all.iter().map(|kind| vec![kind.name.into(), kind.title.into()]).collect())
@@ -47,6 +51,7 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
 }
 
 /// A list as `--json` prints it.
+#[cfg(feature = "studies")]
 pub fn document(what: Listed) -> Result<serde_json::Value, Failure> {
     let document = match what {
         Listed::Cc => serde_json::to_value(entries()),
@@ -70,6 +75,7 @@ fn kinds(what: Listed) -> Vec<Kind> {
     all.into_iter().map(|(name, title)| Kind { name, title }).collect()
 }
 
+#[cfg(feature = "studies")]
 fn papers() -> Result<Vec<Paper>, Failure> {
     let all = bentpipe_study::load("all").map_err(|error| Failure::Work(error.to_string()))?;
     let paper = |study: bentpipe_study::Study| Paper {

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use bentpipe_lab::lacking;
 use bentpipe_lab::table::Look;
 use bentpipe_scenario::Scenario;
-use bentpipe_table::{MARK, Parquet, RecordBatch, SchemaRef};
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 use serde::Serialize;
@@ -17,12 +16,14 @@ use crate::failure::Failure;
 
 /// What a file that we write holds. Only what holds the same already is replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(not(feature = "full"), allow(dead_code))]
 pub enum Kind {
     /// A report, HTML.
     Report,
     /// The runs of a comparison, CSV.
     Runs,
     /// Results or events, Parquet.
+    #[cfg(feature = "parquet")]
     Table,
     /// What the columns of such a file mean, CSV.
     Columns,
@@ -61,7 +62,11 @@ impl Kind {
         match self {
             Self::Report => text.starts_with("<!doctype html>") && text.contains("Bentpipe</title>"),
             Self::Runs => text.starts_with("scenario,cc,seed,"),
-            Self::Table => head.starts_with(b"PAR1") && head.windows(MARK.len()).any(|bytes| bytes == MARK),
+            #[cfg(feature = "parquet")]
+            Self::Table => {
+                let mark = bentpipe_table::MARK;
+                head.starts_with(b"PAR1") && head.windows(mark.len()).any(|bytes| bytes == mark)
+            }
             Self::Columns => text.starts_with("column,unit,meaning"),
             Self::Packets => head.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]),
             Self::Events => {
@@ -83,6 +88,7 @@ impl Kind {
         match self {
             Self::Report => "report of ours",
             Self::Runs => "CSV file of ours",
+            #[cfg(feature = "parquet")]
             Self::Table => "Parquet file of ours",
             Self::Columns => "list of columns of ours",
             Self::Packets => "capture (pcapng)",
@@ -255,22 +261,6 @@ impl Target {
     }
 }
 
-/// Writes a table and puts the file in its place.
-pub fn write_table(target: Target, batch: &RecordBatch) -> Result<(), Failure> {
-    write_tables(target, (&batch.schema(), std::slice::from_ref(batch)))
-}
-
-/// Writes a table of several batches and puts the file in its place.
-pub fn write_tables(target: Target, (schema, batches): (&SchemaRef, &[RecordBatch])) -> Result<(), Failure> {
-    let write = |writer: Writer| {
-        let mut file = Parquet::new(writer, schema.clone())?;
-        batches.iter().try_for_each(|batch| file.write(batch))?;
-        file.finish()?.flush()
-    };
-    write(target.writer()?).map_err(|error| Failure::Work(format!("cannot write {error}")))?;
-    target.finish()
-}
-
 /// Opens the path if one is given.
 pub fn open(path: Option<&PathBuf>, kind: Kind) -> Result<Option<Target>, Failure> {
     path.map(|path| Target::open(path, kind)).transpose()
@@ -401,6 +391,7 @@ mod tests {
         let all = [
             (Kind::Report, "<!doctype html>\n<title>x – Bentpipe</title>"),
             (Kind::Runs, "scenario,cc,seed,goodput_bps\n"),
+            #[cfg(feature = "parquet")]
             (Kind::Table, "PAR1 bentpipe.kind PAR1"),
             (Kind::Packets, "\n\r\r\n"),
             (Kind::Events, "{\"t_s\":0.0}\n"),

@@ -3,21 +3,18 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use bentpipe_lab::columns::{self, Part};
 use bentpipe_lab::report::{Provenance, RunPage, World};
 use bentpipe_lab::{
-    File, Names, Place, Simulated, Unsimulated, Wanted, check, check_memory, check_only, simulate, table,
-    threads,
+    File, Place, Simulated, Wanted, check, check_memory, check_only, simulate, table, threads,
 };
 use bentpipe_scenario::{Scenario, Traffic};
-use bentpipe_table::{Kind as Rows, Trace, TraceError, batch};
 
 use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
-use crate::show;
+use crate::{show, tables};
 
 /// The files to write.
 struct Files {
@@ -78,10 +75,14 @@ fn open([report, packets, trace, out]: [&Option<PathBuf>; 4], only: &[String]) -
     Ok(Files {
         report: output::open(report.as_ref(), Kind::Report)?,
         packets: output::open(packets.as_ref(), Kind::Packets)?,
-        trace: output::open(trace.as_ref(), if as_table { Kind::Table } else { Kind::Events })?,
+        trace: if as_table {
+            tables::open(trace.as_ref())?
+        } else {
+            output::open(trace.as_ref(), Kind::Events)?
+        },
         only: only.to_vec(),
         as_table,
-        out: output::open(out.as_ref(), Kind::Table)?,
+        out: tables::open(out.as_ref())?,
     })
 }
 
@@ -114,8 +115,7 @@ fn work(
     let mut events = None;
     let mut trace = None;
     if let Some(file) = files.trace.as_ref().filter(|_| files.as_table) {
-        let names = Names::of(scenario).map_err(Unsimulated::from)?;
-        events = Some(Trace::in_file(&names, Box::new(file.writer()?)).map_err(Unsimulated::from)?);
+        events = Some(tables::begin(scenario, file)?);
     } else if let Some(file) = &files.trace {
         trace = Some(file.events()?);
     }
@@ -132,19 +132,15 @@ fn work(
         progress: Some(&progress),
     };
     let run = simulate(scenario, wanted)?;
-    match events.map_or(Ok(()), |events| events.finish().map(drop)) {
-        Err(TraceError::Unwritten(error)) => Err(Unsimulated::Unwritten(error).into()),
-        Err(error @ TraceError::TooMany) => Err(Failure::Work(error.to_string())),
-        Ok(()) => Ok(run),
-    }
+    events.map_or(Ok(()), tables::finish)?;
+    Ok(run)
 }
 
 fn finish(files: Files, scenario: &Scenario, run: &Simulated) -> Result<(), Failure> {
     files.packets.map_or(Ok(()), Target::finish)?;
     files.trace.map_or(Ok(()), Target::finish)?;
     if let Some(target) = files.out {
-        let flows = columns::outcome(&run.outcome, Part::Flows);
-        output::write_table(target, &batch(Rows::Run, flows, &[("bentpipe.scenario", scenario.to_toml())]))?;
+        tables::write_flows(target, scenario, run)?;
     }
     let Some(target) = files.report else { return Ok(()) };
     let (provenance, world) = (provenance(scenario, &output::typed()), world(scenario)?);

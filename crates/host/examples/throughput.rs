@@ -1,11 +1,11 @@
-//! How fast one connection of ours moves bytes to or from the kernel through a TUN device, and what that costs.
+//! Throughput and CPU cost of one connection of this stack, to or from the kernel through a TUN device.
 //!
 //! ```text
 //! unshare --map-root-user --net cargo run --release --package bentpipe-host --example throughput -- send 4
 //! ```
 //!
-//! The arguments are `send` or `receive`, as our end does it, and gigabytes. Time on the wall depends on who else uses the machine; processor
-//! time of the thread with our stack hardly does.
+//! The arguments are `send` or `receive`, as seen by this stack, and gigabytes. Wall-clock time depends on the load of the
+//! machine; CPU time of the stack's thread is nearly independent of it.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -39,7 +39,7 @@ fn main() {
 
 fn config() -> Config {
     let cc = Algorithm::from_name("cubic").expect("it is registered");
-    // More than the kernel ever offers only makes caches miss.
+    // A larger buffer than the kernel's window only causes cache misses.
     Config { cc, send_buffer: 4 << 20, ..Config::default() }
 }
 
@@ -71,7 +71,7 @@ fn measure(mut driver: Driver, sends: bool, bytes: u64) {
     kernel.join().expect("the kernel's end is happy");
 }
 
-/// User and system time of this thread in seconds.
+/// Returns user plus system time of this thread in seconds.
 fn processor_time() -> f64 {
     let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("every thread has one");
     (usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64 / 1e6
@@ -102,7 +102,7 @@ fn read(driver: &mut Driver, id: Id) -> u64 {
     driver.stack.discard(driver.now(), id)
 }
 
-/// The kernel's end receives.
+/// Receives at the kernel's end.
 fn swallow() {
     let listener = TcpListener::bind(("0.0.0.0", PORT)).expect("the port is free");
     let (mut stream, _) = listener.accept().expect("somebody comes");
@@ -110,7 +110,7 @@ fn swallow() {
     while stream.read(&mut piece).expect("the stream is whole") > 0 {}
 }
 
-/// The kernel's end sends.
+/// Sends at the kernel's end.
 fn spout(bytes: u64) {
     let mut stream = loop {
         match TcpStream::connect(("10.105.0.2", PORT)) {

@@ -1,4 +1,4 @@
-//! The TUN device through which a stack of our own stands beside the kernel's.
+//! TUN device that connects this user-space stack with the kernel.
 
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,16 +8,17 @@ use std::str::FromStr;
 use bentpipe_wire::VIRTIO_HEADER_LEN;
 use tun_rs::{DeviceBuilder, SyncDevice};
 
-/// A small network between the kernel and us: `10.105.0.2/30` is our address, and the kernel takes the first other one.
+/// Small network between the kernel and this stack: in `10.105.0.2/30` that is the stack's address, and the kernel has
+/// the first other one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Network {
-    /// Our address.
+    /// Address of this stack.
     pub own: IpAddr,
-    /// Bits that the addresses of the network have in common.
+    /// Prefix length of the network.
     pub prefix: u8,
 }
 
-/// Text that is no [`Network`].
+/// Error for text that is not a [`Network`].
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
     "found `{0}`, accepted: the address of a host that is neither loopback nor multicast, with the length of its prefix, of a network with \
@@ -25,22 +26,22 @@ pub struct Network {
 )]
 pub struct NoNetwork(String);
 
-/// Why no packet of ours gets to an address: the kernel drops it without a word.
+/// Reason why the kernel silently drops all packets to an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unreachable {
-    /// Only what is sent within the host itself may go there.
+    /// Loopback addresses are reachable only within the host.
     #[error("loopback addresses take nothing from a device")]
     Loopback,
     /// `0.0.0.0` and `::` stand for any address.
     #[error("no host has that address")]
     Unspecified,
-    /// Multicast and broadcast addresses belong to many hosts.
+    /// Multicast and broadcast addresses belong to several hosts.
     #[error("TCP goes to one host, not to many")]
     Many,
-    /// Addresses of one link hold on that link only, and ours leads to the kernel alone.
+    /// Link-local addresses are valid only on their link, and this link leads only to the kernel.
     #[error("link-local addresses are not forwarded")]
     LinkLocal,
-    /// The address is our own.
+    /// The address is the stack's own.
     #[error("that is our own address")]
     Own,
 }
@@ -61,7 +62,7 @@ impl FromStr for Network {
     }
 }
 
-/// Whether packets from a device to `address`, or with that source, are forwarded or delivered at all.
+/// Checks that the kernel forwards or delivers packets to `address` and packets with that source.
 fn routable(address: IpAddr) -> Result<(), Unreachable> {
     let (broadcast, link_local) = match address {
         IpAddr::V4(address) => (address.is_broadcast(), false),
@@ -81,10 +82,10 @@ fn routable(address: IpAddr) -> Result<(), Unreachable> {
 }
 
 impl Network {
-    /// Checks that packets of ours can get to `remote`, as far as its address tells.
+    /// Checks by its address that `remote` is reachable from this stack.
     ///
     /// # Errors
-    /// [`Unreachable`] if the kernel would drop all of them.
+    /// [`Unreachable`] if the kernel would drop all packets.
     pub fn check_reach(&self, remote: IpAddr) -> Result<(), Unreachable> {
         routable(remote)?;
         if remote == self.own {
@@ -93,7 +94,7 @@ impl Network {
         if self.ends().any(|end| end == remote) { Err(Unreachable::Many) } else { Ok(()) }
     }
 
-    /// The first and the last address of an IPv4 network, which belong to no host.
+    /// Returns the first and the last address of an IPv4 network, which belong to no host.
     fn ends(&self) -> impl Iterator<Item = IpAddr> {
         let ends = match self.own {
             IpAddr::V4(own) => {
@@ -106,7 +107,7 @@ impl Network {
         ends.into_iter().flatten()
     }
 
-    /// The kernel's address: the first host of the network that is not us.
+    /// Returns the kernel's address: the first host address that is not the stack's.
     pub fn kernel(&self) -> IpAddr {
         match self.own {
             IpAddr::V4(own) => {
@@ -126,27 +127,27 @@ impl Network {
 /// Configuration of a device.
 #[derive(Clone, Debug)]
 pub struct DeviceConfig {
-    /// Its name; the kernel chooses one if there is none.
+    /// Name of the device; the kernel chooses one if `None`.
     pub name: Option<String>,
-    /// Networks, at most one of each IP version; none if the stack behind it stands for other hosts.
+    /// Networks, at most one per IP version; empty for a transparent stack.
     pub networks: Vec<Network>,
-    /// Largest packet in bytes.
+    /// Maximum packet size in bytes.
     pub mtu: u16,
 }
 
-/// Why there is no device, in words for the user: what is missing and how to get it.
+/// Reason why the device is unavailable, with a message for the user about the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum NoDevice {
-    /// This process may not make network devices.
+    /// The process lacks the privilege to create network devices.
     #[error(
         "a TUN device needs the privilege to make network devices: run it as root (sudo bentpipe ...), with the capability \
          CAP_NET_ADMIN, or in a network of its own (unshare --map-root-user --net bentpipe ...)"
     )]
     Privilege,
-    /// The kernel has no TUN.
+    /// The kernel has no TUN support.
     #[error("there is no /dev/net/tun; load the kernel module (modprobe tun)")]
     NoTun,
-    /// The kernel refuses the device, for example because another one has its name or address.
+    /// The kernel refuses the device, for example because its name or address is in use.
     #[error("the TUN device cannot be made: {0}")]
     Other(io::Error),
 }
@@ -161,19 +162,19 @@ impl From<io::Error> for NoDevice {
     }
 }
 
-/// Packets that the kernel queues for us (chosen: more than a tenth of a second of 1 Gbit/s).
+/// Queue length of the device in packets (chosen: more than 0.1 s at 1 Gbit/s).
 const QUEUE: u32 = 10_000;
 
-/// A TUN device with offloads. It disappears when this is dropped.
+/// TUN device with offloads. Dropping it removes the device.
 pub struct Device {
     tun: SyncDevice,
 }
 
 impl Device {
-    /// Makes the device, gives the kernel its addresses and switches it on.
+    /// Creates the device, assigns the kernel's addresses and enables it.
     ///
     /// # Errors
-    /// [`NoDevice`] says what this machine lacks.
+    /// [`NoDevice`] with the reason.
     pub fn new(config: &DeviceConfig) -> Result<Self, NoDevice> {
         let mut builder = DeviceBuilder::new().mtu(config.mtu).with(|builder| {
             builder.offload(true);
@@ -190,33 +191,33 @@ impl Device {
         let tun = builder.build_sync()?;
         tun.set_nonblocking(true)?;
         match tun.set_tx_queue_len(QUEUE) {
-            // In a user namespace a queue cannot be lengthened; the usual one will do.
+            // A user namespace does not permit a longer queue; the default is kept.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             other => other?,
         }
         Ok(Self { tun })
     }
 
-    /// Reads one packet behind its virtio header. [`BUFFER`](Self::BUFFER) bytes are always enough.
+    /// Reads one packet with its virtio header. [`BUFFER`](Self::BUFFER) bytes are always enough.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] if there is none.
+    /// [`io::ErrorKind::WouldBlock`] if there is no packet.
     pub fn read(&self, into: &mut [u8]) -> io::Result<usize> {
         self.tun.recv(into)
     }
 
-    /// Hands a packet behind its virtio header to the kernel.
+    /// Passes a packet with its virtio header to the kernel.
     ///
     /// # Errors
-    /// Those of the kernel: a packet that it does not take is lost, like any other.
+    /// The errors of the kernel: a refused packet is lost.
     pub fn write(&self, packet: &[u8]) -> io::Result<()> {
         self.tun.send(packet).map(|_| ())
     }
 
-    /// Hands a packet in pieces, its virtio header in the first, to the kernel.
+    /// Passes a packet in pieces to the kernel; the first piece begins with the virtio header.
     ///
     /// # Errors
-    /// Those of the kernel: a packet that it does not take is lost, like any other.
+    /// The errors of the kernel: a refused packet is lost.
     pub fn write_pieces(&self, packet: &[IoSlice<'_>]) -> io::Result<()> {
         self.tun.send_vectored(packet).map(|_| ())
     }
@@ -227,7 +228,7 @@ impl Device {
 
 impl AsFd for Device {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the descriptor is open as long as `tun`, which the result borrows through `self`.
+        // SAFETY: the descriptor is open while `tun` exists, which the result borrows through `self`.
         unsafe { BorrowedFd::borrow_raw(self.tun.as_raw_fd()) }
     }
 }

@@ -1,4 +1,4 @@
-//! A stack, a device and a clock.
+//! Driver of a stack: a device and a clock.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,49 +12,49 @@ use nix::sys::time::TimeSpec;
 
 use crate::{Device, DeviceConfig, Limits, NoDevice, Stack, StackConfig};
 
-/// Drives a [`Stack`] over a [`Device`] in real time.
+/// Driver of a [`Stack`] over a [`Device`] in real time.
 pub struct Driver {
-    /// The connections.
+    /// Stack with the connections.
     pub stack: Stack,
     device: Device,
     epoch: time::Instant,
-    /// The packet that is read, behind its virtio header.
+    /// Buffer of the received packet, with its virtio header.
     read_buffer: Box<[u8]>,
-    /// The packet that is written, or its headers, behind its virtio header.
+    /// Buffer of the sent packet or its headers, with its virtio header.
     write_buffer: Vec<u8>,
     trimmed_at: Instant,
-    /// Packets that the device did not take.
+    /// Number of packets refused by the device.
     refused: u64,
 }
 
-/// Files that the caller waits for beside packets.
+/// Files of the caller to wait for in addition to packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Interest<'a> {
-    /// Wait until this can be read.
+    /// File to wait for until it is readable.
     pub input: Option<BorrowedFd<'a>>,
-    /// Wait until this can be written.
+    /// File to wait for until it is writable.
     pub output: Option<BorrowedFd<'a>>,
 }
 
-/// Which of them are ready.
+/// Files that are ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ready {
-    /// The input.
+    /// True if the input is readable.
     pub input: bool,
-    /// The output.
+    /// True if the output is writable.
     pub output: bool,
 }
 
-/// Most packets read from the device before packets are sent again, so that acknowledgements do not wait for long (chosen).
+/// Maximum number of packets read before packets are sent again, so that acknowledgements are not delayed (chosen).
 const BATCH: usize = 64;
-/// How often unused memory is freed (chosen).
+/// Interval for freeing unused memory (chosen).
 const TRIM_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Driver {
-    /// Makes the device and a stack behind it: a transparent one, if the device has no networks.
+    /// Makes the device and its stack. Without networks the stack is transparent.
     ///
     /// # Errors
-    /// [`NoDevice`] says what this machine lacks.
+    /// [`NoDevice`] with the reason.
     pub fn new(config: &DeviceConfig, limits: Limits) -> Result<Self, NoDevice> {
         let device = Device::new(config)?;
         let mut key = [0; 16];
@@ -78,20 +78,20 @@ impl Driver {
         })
     }
 
-    /// Time since the driver was made.
+    /// Returns the time since the driver was made, plus one second.
     pub fn now(&self) -> Instant {
         let nanos = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        // The clock begins at one second, because other code takes a time of zero for one that was never set.
+        // The clock starts at one second, because other code reads zero as "never set".
         Instant::ZERO + Duration::from_secs(1) + Duration::from_nanos(nanos)
     }
 
-    /// Packets that the device did not take; for the connections they are lost.
+    /// Returns the number of packets refused by the device; for the connections they are lost.
     pub fn refused_packets(&self) -> u64 {
         self.refused
     }
 
-    /// Sends all packets that may leave; waits until a packet arrives, a timer expires, one of the files is ready, or `at_most` is over; then
-    /// handles what arrived. The answers leave at the next turn, after the application has read and written, so that they advertise its room.
+    /// Sends all pending packets, then waits for a packet, a timer, one of the files, or `at_most`. Then it handles the arrivals.
+    /// Replies leave at the next call, after the application has read and written, so that they advertise the new window.
     ///
     /// # Errors
     /// If the device is gone.
@@ -105,8 +105,8 @@ impl Driver {
         Ok(ready)
     }
 
-    /// Handles arriving packets and expired timers, without waiting. For callers that wait for more files than [`turn`](Self::turn) can, that of the
-    /// [device](AsFd::as_fd) among them. False if more packets may be waiting.
+    /// Handles arrived packets and expired timers without waiting. It serves callers that wait for more files than
+    /// [`turn`](Self::turn) supports, the [device](AsFd::as_fd) included. Returns false if more packets may be waiting.
     ///
     /// # Errors
     /// If the device is gone.
@@ -121,12 +121,12 @@ impl Driver {
         Ok(drained)
     }
 
-    /// Time until the next deadline. Valid after [`flush`](Self::flush).
+    /// Returns the time until the next deadline. Valid after [`flush`](Self::flush).
     pub fn time_to_deadline(&self) -> Duration {
         self.stack.next_timeout().since(self.now())
     }
 
-    /// Writes a packet to the device that belongs to no connection.
+    /// Writes a packet that belongs to no connection to the device.
     pub fn send(&mut self, packet: &[u8]) {
         self.write_buffer.clear();
         self.write_buffer.extend_from_slice(&Offload::default().to_bytes(0));
@@ -136,14 +136,14 @@ impl Driver {
         }
     }
 
-    /// Waits for the device, or the files.
+    /// Waits for the device or the files.
     fn wait(&self, wait: Duration, interest: Interest<'_>) -> io::Result<Ready> {
         let mut polled = vec![PollFd::new(self.device.as_fd(), PollFlags::POLLIN)];
         polled.extend(interest.input.map(|input| PollFd::new(input, PollFlags::POLLIN)));
         polled.extend(interest.output.map(|output| PollFd::new(output, PollFlags::POLLOUT)));
         let wait = TimeSpec::from_duration(time::Duration::from_nanos(wait.as_nanos()));
         match ppoll(&mut polled, Some(wait), None) {
-            // A signal interrupted the wait; its handler, which belongs to the caller, has seen it.
+            // A signal interrupted the wait; the caller's handler has processed it.
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -173,9 +173,9 @@ impl Driver {
         Ok(false)
     }
 
-    /// Writes all packets that may leave now to the device. For each connection of a transparent stack that has ended, a segment without any
-    /// flag is sent as well. No TCP sends such a segment. The packet filter that directs the packets of connections to this device recognises by
-    /// it that a connection is over, and drops it.
+    /// Writes all pending packets to the device. When a connection of a transparent stack has ended, a segment without any flag
+    /// follows. No TCP sends such a segment. It informs the packet filter, which directs connections to this device, of the end;
+    /// the filter drops the segment.
     pub fn flush(&mut self) {
         while let Some(ends) = self.stack.poll_forgotten() {
             let mut packet = Vec::with_capacity(60);
@@ -193,7 +193,7 @@ impl Driver {
 }
 
 impl AsFd for Driver {
-    /// The device.
+    /// Returns the file descriptor of the device.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
     }

@@ -1,7 +1,7 @@
-//! The engine on real wires: a TCP stack of our own beside the kernel's.
+//! The TCP engine on real networks: a user-space TCP stack in addition to the kernel's.
 //!
-//! [`Stack`] is many connections of [`bentpipe_tcp`] behind one address, with their bytes: packets in, packets out, no clock
-//! and no device. [`Driver`] gives it both: a TUN device with segmentation offload, and real time.
+//! A [`Stack`] holds many connections of [`bentpipe_tcp`] with their data, behind one address. It exchanges packets with its
+//! caller, and has neither clock nor device. A [`Driver`] adds a TUN device with segmentation offload and real time.
 
 mod device;
 mod driver;

@@ -1,4 +1,4 @@
-//! What strangers send, and what must not come of it.
+//! Hostile packets, and the required reactions.
 
 mod common;
 
@@ -29,7 +29,7 @@ fn syn(seq: u32) -> Header {
     Header { seq, flags: Flags::SYN, window: 65_535, options, ..Header::default() }
 }
 
-/// A world whose end 1 listens under a flood of SYNs from addresses that do not exist.
+/// Makes a world whose end 1 listens during a SYN flood from addresses that do not exist.
 fn flooded(syns: u32) -> World {
     let limits = Limits { half_open: 100, ..Limits::default() };
     let mut world = World::new([stack_config(0), StackConfig { limits, ..stack_config(1) }], 1);
@@ -86,7 +86,7 @@ fn a_cookie_without_timestamps_holds_the_segment_size() {
     assert!(largest.is_some_and(|largest| (1200..=1312).contains(&largest)), "{largest:?}");
 }
 
-/// PEACH sends probes only to peers that permitted them in their SYN.
+/// PEACH sends probes only to peers whose SYN permitted them.
 #[test]
 fn probes_that_a_syn_permitted_are_sent_after_a_cookie_too() {
     let probes = |permitted: bool| {
@@ -105,7 +105,7 @@ fn probes_that_a_syn_permitted_are_sent_after_a_cookie_too() {
     assert_eq!(probes(false), 0);
 }
 
-/// Packets that reach no connection are counted by what became of them.
+/// Packets without a connection are counted by their treatment.
 #[test]
 fn what_reaches_no_connection_is_counted() {
     let counters = |bytes: &[u8]| {
@@ -120,7 +120,7 @@ fn what_reaches_no_connection_is_counted() {
     let mut flipped = whole.clone();
     flipped[26] ^= 1;
     assert_eq!(counters(&flipped), (0, 1, 0), "the checksum notices");
-    // A data offset of one word, in a header that is at least five long, with the checksum that belongs to it.
+    // A data offset of one word instead of at least five, with the matching checksum.
     let mut short = whole.clone();
     let offset = short[32];
     short[32] = 0x10 | offset & 15;
@@ -130,7 +130,7 @@ fn what_reaches_no_connection_is_counted() {
     assert_eq!(counters(&short), (1, 0, 0), "no TCP header");
 }
 
-/// A cookie opens no connection beyond the limit, and the ACK that brings it back is counted.
+/// A cookie opens no connection beyond the limit, and the ACK that returns it is counted.
 #[test]
 fn a_cookie_that_comes_back_too_late_for_a_place_is_counted() {
     let limits = Limits { half_open: 0, connections: 1, ..Limits::default() };
@@ -146,7 +146,8 @@ fn a_cookie_that_comes_back_too_late_for_a_place_is_counted() {
     assert_eq!(world.stacks[1].counters().cookies_redeemed, 1);
 }
 
-/// The last chunk of memory may be used: a connection that has exactly as much left as a packet needs takes it.
+/// The last chunk of memory is usable: a connection whose remaining memory exactly equals the need of a packet accepts
+/// it.
 #[test]
 fn memory_can_be_used_up_exactly() {
     const CHUNK: usize = 4096;
@@ -183,7 +184,8 @@ fn a_guessed_cookie_is_refused() {
     assert!(world.seen.iter().all(|(_, packet)| read(packet).0.flags.contains(Flags::RST)));
 }
 
-/// An established connection that carried something, the ends seen from the listener, and the numbers it expects next.
+/// Makes an established connection that carried data. Returns the ends seen from the listener, and its next expected
+/// numbers.
 fn established() -> (World, [Id; 2], Ends, (u32, u32)) {
     let mut world = World::plain();
     world.keep_seen = true;
@@ -199,7 +201,7 @@ fn established() -> (World, [Id; 2], Ends, (u32, u32)) {
     (world, ids, ends, (header.ack, header.seq))
 }
 
-/// What end 1 answers to a packet that claims to come from end 0.
+/// Returns the answers of end 1 to a packet that claims to come from end 0.
 fn answers(world: &mut World, ends: Ends, tcp: Header, payload: &[u8]) -> Vec<Header> {
     world.seen.clear();
     world.now += Duration::from_secs(1);
@@ -207,7 +209,8 @@ fn answers(world: &mut World, ends: Ends, tcp: Header, payload: &[u8]) -> Vec<He
     world.seen.iter().filter(|(end, _)| *end == 1).map(|(_, packet)| read(packet).0).collect()
 }
 
-/// RFC 5961 section 3: only the exact number resets, others in the window are challenged, the rest is silence.
+/// RFC 5961 section 3: only the exact number resets. Other numbers in the window cause a challenge ACK, all others
+/// nothing.
 #[test]
 fn blind_resets_are_challenged_or_ignored() {
     let (mut world, ids, ends, (next, ack)) = established();
@@ -236,7 +239,7 @@ fn a_blind_syn_is_challenged() {
     assert_eq!(world.state(1, ids[1]), State::Established);
 }
 
-/// RFC 5961 section 5: data in the window with an acknowledgement that cannot be is not taken.
+/// RFC 5961 section 5: in-window data with an impossible acknowledgement is dropped.
 #[test]
 fn blind_data_is_not_taken() {
     let (mut world, ids, ends, (next, ack)) = established();
@@ -254,7 +257,7 @@ fn blind_data_is_not_taken() {
     assert_eq!(&into[..4], b"good");
 }
 
-/// Bytes that wait to be read are not replaced by later copies of them.
+/// Unread data is not replaced by later copies.
 #[test]
 fn what_has_arrived_stays_as_it_is() {
     let (mut world, ids, ends, (next, ack)) = established();
@@ -295,7 +298,7 @@ fn memory_has_a_bound_and_the_streams_survive_it() {
     let limits = Limits { bytes: 200_000, ..Limits::default() };
     let mut world = World::new([stack_config(0), StackConfig { limits, ..stack_config(1) }], 1);
     let ids = world.connected([config(), config()], false);
-    // A hole at the front keeps everything behind it in memory.
+    // A hole at the front keeps all later data in memory.
     let data = pattern(1, 2_000_000);
     world.weather = Weather { loss: 0.05, ..Weather::default() };
     let mut peak = 0;
@@ -355,7 +358,7 @@ fn a_router_can_make_packets_smaller_only_if_it_shows_one_that_is_under_way() {
     assert_eq!(largest(&mut world), 1024);
 }
 
-/// What end 1 sends to a scripted peer at these ends.
+/// Returns the packets that end 1 sends to a scripted peer at these ends.
 fn sent_to(world: &mut World, ends: Ends) -> Vec<(Header, usize)> {
     let to = |packet: &[u8]| {
         let (header, len) = read(packet);
@@ -364,7 +367,7 @@ fn sent_to(world: &mut World, ends: Ends) -> Vec<(Header, usize)> {
     world.seen.drain(..).filter(|(end, _)| *end == 1).filter_map(|(_, packet)| to(&packet)).collect()
 }
 
-/// A scripted peer opens a connection to end 1; returns the initial sequence number of the other side, if it answers.
+/// Opens a connection from a scripted peer to end 1. Returns the initial sequence number of end 1, if it answers.
 fn try_open(world: &mut World, ends: Ends) -> Option<u32> {
     world.keep_seen = true;
     world.seen.clear();
@@ -385,13 +388,13 @@ fn listening(limits: Limits) -> World {
     world
 }
 
-/// An ACK from a scripted peer, with so many bytes of ours acknowledged.
+/// Returns an ACK of a scripted peer that acknowledges `bytes` bytes.
 fn ack_of(initial: u32, bytes: u32) -> Header {
     let ack = initial.wrapping_add(1 + bytes);
     Header { seq: 100, ack, flags: Flags::ACK, window: 65_535, ..Header::default() }
 }
 
-/// Peers that take one byte, acknowledge the FIN and fall silent.
+/// Peers that accept one byte, acknowledge the FIN and then are silent.
 #[test]
 fn orphans_are_gone_after_a_minute() {
     let mut world = listening(Limits::default());
@@ -417,7 +420,7 @@ fn orphans_are_gone_after_a_minute() {
     assert!(world.stacks[1].memory_bytes() < 5000 * 1000);
 }
 
-/// Peers that ask for much and acknowledge nothing.
+/// Peers that request much data and acknowledge nothing.
 #[test]
 fn what_nobody_acknowledges_takes_little() {
     let mut world = listening(Limits::default());
@@ -431,7 +434,7 @@ fn what_nobody_acknowledges_takes_little() {
     let all = world.stacks[1].memory_bytes();
     assert!(all < 200 * (48 << 10), "{all}");
     assert!(world.stacks[1].held_bytes() <= 200 * (36 << 10));
-    // One of them wakes up, and gets more.
+    // One of them acknowledges data, and receives more.
     let ends = from(9, 300);
     let initial = open(&mut world, ends);
     let id = world.stacks[1].accept(PORT).unwrap();
@@ -446,7 +449,7 @@ fn what_nobody_acknowledges_takes_little() {
     assert!(second > 4 * first, "{first} and {second}");
 }
 
-/// All of them together do not take what an honest peer needs.
+/// All of them together leave the memory that an honest peer needs.
 #[test]
 fn many_silent_peers_leave_room_for_others() {
     let limits = Limits { bytes: 32 << 20, ..Limits::default() };
@@ -471,7 +474,7 @@ fn many_silent_peers_leave_room_for_others() {
     assert!(world.now.since(begin) < Duration::from_secs(5));
 }
 
-/// One remote host cannot take all memory, however it goes about it.
+/// One remote host cannot use all memory by any strategy.
 #[test]
 fn one_host_leaves_a_fifth_of_the_memory_to_others() {
     let limits = Limits { bytes: 4 << 20, ..Limits::default() };
@@ -480,7 +483,7 @@ fn one_host_leaves_a_fifth_of_the_memory_to_others() {
     while let Some(initial) = try_open(&mut world, from(9, opened + 1)) {
         opened += 1;
         let ends = from(9, opened);
-        // Everything but the first byte, which nobody reads because of it.
+        // All data except the first byte, so that it cannot be read.
         for n in 0..40 {
             let data = Header { seq: 101 + n * 1400, ..ack_of(initial, 0) };
             world.inject(1, &packet(ends, data, &[7; 1400]));
@@ -509,7 +512,7 @@ fn a_byte_at_the_end_of_a_wide_window_takes_a_chunk() {
     world.inject(1, &packet(ends, Header { options, ..syn(99) }, &[]));
     let initial = sent_to(&mut world, ends)[0].0.seq;
     world.inject(1, &packet(ends, ack_of(initial, 0), &[]));
-    // The window of the SYN-ACK was not scaled: the whole is granted by the first ACK.
+    // The window of the SYN-ACK is not scaled: the first ACK grants the full window.
     world.inject(1, &packet(ends, ack_of(initial, 0), b"x"));
     let before = world.stacks[1].memory_bytes();
     let far = Header { seq: 100 + (1 << 30) - 100_000, ..ack_of(initial, 0) };
@@ -520,7 +523,7 @@ fn a_byte_at_the_end_of_a_wide_window_takes_a_chunk() {
     assert!(grown < 8192, "{grown}");
 }
 
-/// What a packet acknowledges counts although there is no room for what it brings.
+/// The acknowledgement of a packet counts even if there is no room for its payload.
 #[test]
 fn acknowledgements_count_beyond_the_limit() {
     let limits = Limits { bytes: 60_000, ..Limits::default() };
@@ -554,7 +557,7 @@ fn the_queue_of_those_who_wait_to_be_accepted_is_bounded() {
     assert_eq!(answers(&mut world, from(9, 6), syn(99), &[]).len(), 1);
 }
 
-/// When there is no room, the oldest of those that nobody asks for any more goes.
+/// Without room the oldest released connection is reset.
 #[test]
 fn released_connections_make_room() {
     for (limits, opened) in [
@@ -592,7 +595,7 @@ fn a_listening_port_drops_what_neither_asks_nor_answers() {
     assert!(answers(&mut world, from(9, 9), ack, &[])[0].flags.contains(Flags::RST));
 }
 
-/// RFC 4987: nobody can try to guess a cookie while none is needed.
+/// RFC 4987: a cookie cannot be guessed while none is being sent.
 #[test]
 fn a_cookie_is_taken_only_while_cookies_are_sent() {
     let mut world = flooded(101);
@@ -605,7 +608,7 @@ fn a_cookie_is_taken_only_while_cookies_are_sent() {
     assert_eq!(world.stacks[1].counters().cookies_redeemed, before);
 }
 
-/// RFC 9293 section 3.7.1 (MUST-15).
+/// RFC 9293 section 3.7.1 (MUST-15): the default MSS applies.
 #[test]
 fn a_peer_that_says_nothing_takes_what_every_host_must() {
     for (v6, options, wanted) in [(false, None, 536), (true, None, 1220), (true, Some((7, 0)), 1208)] {
@@ -628,7 +631,7 @@ fn a_peer_that_says_nothing_takes_what_every_host_must() {
     }
 }
 
-/// RFC 9293 section 3.10.7.3: not until the connection is established.
+/// RFC 9293 section 3.10.7.3: data is not delivered before the connection is established.
 #[test]
 fn data_of_a_syn_is_read_once_the_connection_is_established() {
     let mut world = listening(Limits::default());
@@ -644,7 +647,7 @@ fn data_of_a_syn_is_read_once_the_connection_is_established() {
     assert_eq!(&into[..len], b"early and late");
 }
 
-/// A SYN that nobody asked for changes nothing of what was agreed on.
+/// A blind SYN does not change negotiated options.
 #[test]
 fn a_blind_syn_does_not_switch_probes_on() {
     let mut world = World::plain();

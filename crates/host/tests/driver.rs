@@ -1,6 +1,6 @@
-//! A stack behind a device of the kernel, in real time.
+//! A stack behind a TUN device in real time.
 //!
-//! Each test runs itself again in a network namespace of its own, where it is root whoever starts it.
+//! Each test runs itself again in a new network namespace, where it has root privileges.
 
 #[path = "common/namespace.rs"]
 mod namespace;
@@ -64,7 +64,7 @@ fn a_stream_goes_through_the_device_and_back() {
     assert_eq!(driver.refused_packets(), 0);
 }
 
-/// So that nobody waits for the device while it still holds packets, and acknowledgements do not wait until all have been read.
+/// The driver must not wait while the device holds packets, and acknowledgements must not wait until all are read.
 #[test]
 fn a_turn_takes_sixty_four_packets_and_says_whether_there_may_be_more() {
     if !inside("a_turn_takes_sixty_four_packets_and_says_whether_there_may_be_more") {

@@ -1,4 +1,4 @@
-//! What connections cost while nothing happens on them, counted where memory is given out.
+//! Memory of idle connections, measured at the allocator.
 
 mod common;
 
@@ -11,12 +11,12 @@ use bentpipe_base::Duration;
 use bentpipe_host::{Limits, StackConfig};
 use common::{PORT, World, address, config, stack_config};
 
-/// Counts the bytes that are in use.
+/// Allocator that counts the bytes in use.
 struct Counting;
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: everything is handed on to the allocator of the system as it came.
+// SAFETY: all calls are passed unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         IN_USE.fetch_add(layout.size(), Ordering::Relaxed);
@@ -51,7 +51,7 @@ fn ten_thousand_idle_connections_fit_into_200_mib() {
         std::iter::from_fn(|| world.stacks[1].accept(PORT)).collect()
     };
     assert_eq!(accepted.len(), CONNECTIONS);
-    // Each has carried something, both ways.
+    // Each connection has carried data in both directions.
     for (ours, theirs) in ids.iter().zip(&accepted) {
         world.stacks[0].write(world.now, *ours, &[1; 3000]);
         world.stacks[1].write(world.now, *theirs, &[2; 3000]);

@@ -1,4 +1,4 @@
-//! How connections begin, rest and end.
+//! Start, idle time and end of connections.
 
 mod common;
 
@@ -104,7 +104,7 @@ fn ports_are_free_again_and_time_wait_gives_way() {
     assert_eq!(stack.connect(world.now, nowhere, config()), Err(Unopened::NoAddress));
 }
 
-/// A connection that is over and still owned, or not accepted yet, does not stand in the way of the next one.
+/// A finished connection that is still owned, or not yet accepted, does not block the next one.
 #[test]
 fn ends_are_free_for_another_connection_when_one_is_over() {
     let mut world = World::plain();
@@ -143,7 +143,7 @@ fn ends_are_free_for_another_connection_when_one_is_over() {
     assert_eq!(world.stacks[1].connections(), 0);
 }
 
-/// RFC 1122 section 4.2.2.13: a fast transfer overtakes the clock from which initial numbers are taken.
+/// RFC 1122 section 4.2.2.13: a fast transfer overtakes the clock of initial numbers.
 #[test]
 fn numbers_of_the_next_connection_lie_above_those_of_a_fast_one() {
     let mut world = World::plain();

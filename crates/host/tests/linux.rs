@@ -1,6 +1,6 @@
-//! Our stack and the kernel's, with a link of the simulator between them, in real time.
+//! This stack and the kernel's over a simulated link, in real time.
 //!
-//! Each test runs itself again in a network namespace of its own, where it is root whoever starts it.
+//! Each test runs itself again in a new network namespace, where it has root privileges.
 
 #[path = "common/namespace.rs"]
 mod namespace;
@@ -28,10 +28,10 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 const OURS: [&str; 2] = ["10.105.0.2", "fd62:656e::2"];
 const KERNEL: [&str; 2] = ["10.105.0.1", "fd62:656e::1"];
 const PORT: u16 = 6001;
-/// Runs in this process so far: each has ports of its own.
+/// Number of runs in this process: each uses its own ports.
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
-/// The kernel's end writes what it is given and says what it got: the length and a digest.
+/// Program of the kernel's end: it sends what it is told, and reports length and digest of the received data.
 const PEER: &str = r#"
 import hashlib, socket, sys, threading, time
 role, host, port, length = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -60,7 +60,7 @@ while piece := s.recv(1 << 18):
 print(count, digest.hexdigest(), hashlib.sha256(data).hexdigest(), flush=True)
 "#;
 
-/// A packet on the link.
+/// Packet on the link.
 #[derive(Clone)]
 struct Frame {
     bytes: Vec<u8>,
@@ -86,13 +86,13 @@ impl Packet for Frame {
     }
 }
 
-/// The two stacks and the link between them: from us to the kernel, and back.
+/// Both stacks and the link: from this stack to the kernel, and back.
 struct Path {
     stack: Stack,
     tun: SyncDevice,
     links: [Link<Frame>; 2],
     corruption: f64,
-    /// Packets beyond this size vanish without a word.
+    /// Packets above this size are silently lost.
     largest: usize,
     rng: Rng,
     epoch: std::time::Instant,
@@ -105,7 +105,7 @@ fn link(queue: QueueConfig, rate_mbps: u64, delay_one_way: Duration) -> LinkConf
 
 impl Path {
     fn new(configs: [LinkConfig; 2], corruption: f64, seed: u64) -> Self {
-        // Without offloads: the link carries packets, not pieces of 64 KiB.
+        // Without offloads: the link carries packets, not units of 64 KiB.
         let tun = DeviceBuilder::new()
             .mtu(1500)
             .ipv4(KERNEL[0], 30, None)
@@ -153,7 +153,7 @@ impl Path {
             self.carry(0, std::mem::take(&mut out));
         }
         while let Some(arrival) = self.links[0].deliver(now) {
-            // The kernel drops what it does not like.
+            // The kernel drops invalid packets.
             let _ = self.tun.send(&arrival.packet.bytes);
         }
         while let Some(arrival) = self.links[1].deliver(now) {
@@ -166,7 +166,7 @@ impl Path {
         self.wait();
         while let Ok(len) = self.tun.recv(&mut self.buffer) {
             let bytes = self.buffer[..len].to_vec();
-            // Neighbour discovery and the like never meet the link.
+            // Neighbour discovery and other non-TCP packets bypass the link.
             if Datagram::read(&bytes).is_ok_and(|datagram| datagram.protocol == 6) {
                 self.carry(1, bytes);
             }
@@ -181,13 +181,14 @@ impl Path {
         }
         let next = self.links.iter().map(Link::next_event).fold(self.stack.next_timeout(), Instant::min);
         let wait = next.since(self.now()).as_nanos().min(20_000_000);
-        // SAFETY: the descriptor is open as long as `tun`, which outlives this call.
+        // SAFETY: the descriptor is open while `tun` exists, which outlives this call.
         let tun = unsafe { BorrowedFd::borrow_raw(self.tun.as_raw_fd()) };
         let wait = TimeSpec::from_duration(std::time::Duration::from_nanos(wait));
         let _ = ppoll(&mut [PollFd::new(tun, PollFlags::POLLIN)], Some(wait), None);
     }
 
-    /// Sends `data` over the connection and closes; returns what came back, and the time until all was acknowledged.
+    /// Sends `data` over the connection and closes. Returns the received data, and the time until all was
+    /// acknowledged.
     fn exchange(&mut self, id: Id, data: &[u8]) -> (Vec<u8>, Duration) {
         let (mut written, mut got, mut closed) = (0, Vec::new(), false);
         let begin = self.now();
@@ -250,7 +251,7 @@ impl Kernel {
         Self { child, says }
     }
 
-    /// How much it got; whether that is what it would have sent itself.
+    /// Returns the number of received bytes, and true if they are the expected ones.
     fn finish(mut self) -> (usize, bool) {
         let line = self.says.next().unwrap().unwrap();
         assert!(self.child.wait().unwrap().success());
@@ -259,7 +260,7 @@ impl Kernel {
     }
 }
 
-/// What the kernel's end sends.
+/// Returns the data sent by the kernel's end.
 fn pattern(len: usize) -> Vec<u8> {
     (0..1_usize << 16).map(|i| ((i * i) >> 5) as u8).cycle().take(len).collect()
 }
@@ -268,7 +269,7 @@ fn config(cc: &str) -> Config {
     Config { cc: Algorithm::from_name(cc).expect("it is registered"), ..Config::default() }
 }
 
-/// A hostile link, and what both ends send over it at once.
+/// A hostile link, and the data that both ends send over it at once.
 #[derive(Clone, Copy, Debug)]
 struct Hostile {
     we_open: bool,
@@ -276,7 +277,7 @@ struct Hostile {
     rate_mbps: u64,
     loss: f64,
     bytes: usize,
-    /// Every two seconds the link is out for a fifth of a second, as at a handover.
+    /// True if the link is out for 0.2 s every 2 s, as at a handover.
     handovers: bool,
 }
 
@@ -335,7 +336,7 @@ fn streams_are_whole_if_the_kernel_opens_over_ipv6() {
     }
 }
 
-/// Nothing larger than 1300 bytes gets through, and nobody says so (RFC 8899).
+/// Packets above 1300 bytes are silently lost (RFC 8899).
 #[test]
 fn a_black_hole_for_large_packets_is_found_out() {
     if !inside("a_black_hole_for_large_packets_is_found_out") {
@@ -368,7 +369,7 @@ fn a_window_of_zero_for_a_minute_is_waited_for() {
     let stats = path.stack.connection(id).unwrap().stats();
     assert_eq!(kernel.finish().0, 20_000_000);
     assert!(took > Duration::from_secs(60), "{took}");
-    // A closed window is no silence.
+    // A closed window is not silence.
     assert_eq!(stats.timeouts, 0, "{stats:?}");
     println!("all sent in {:.1} s", took.as_secs_f64());
 }
@@ -393,18 +394,18 @@ fn streams_are_whole_over_every_link() {
     }
 }
 
-/// A transfer to the kernel over a satellite with a queue that drops low priority first.
+/// Transfer to the kernel over a satellite, with a queue that drops low priority first.
 struct Transfer {
     delay_one_way: Duration,
     bytes: usize,
     loss: f64,
 }
 
-/// What came of it.
+/// Result of a transfer.
 struct Outcome {
     stats: Stats,
     took: Duration,
-    /// Probes that the queue refused.
+    /// Probes refused by the queue.
     refused: u64,
 }
 
@@ -425,19 +426,19 @@ fn over_satellite(cc: &str, seed: u64, transfer: &Transfer) -> Outcome {
     Outcome { stats, took, refused: path.links[0].stats().dropped_low_priority }
 }
 
-/// The kernel does not know probes. It reports each as a duplicate, and that is the reply.
+/// The kernel does not know probes. It reports each as a duplicate, which serves as the reply.
 fn kernel_replies(cc: &str) {
     let transfer = Transfer { delay_one_way: Duration::from_millis(100), bytes: 600_000, loss: 0.0 };
     let Outcome { stats, took, .. } = over_satellite(cc, 3, &transfer);
     assert!(stats.probes_sent >= 20, "{}", stats.probes_sent);
-    // A kernel whose program holds the socket may put several answers into one, the more so on a busy machine.
+    // A kernel whose program holds the socket lock may merge several answers, especially on a busy machine.
     assert!(
         stats.probes_acked * 3 >= stats.probes_sent * 2,
         "{} of {}",
         stats.probes_acked,
         stats.probes_sent
     );
-    // A busy machine may be late for a timer, but an answer never proves a loss.
+    // A busy machine may handle a timer late, but an answer never proves a loss.
     assert!(stats.recoveries == 0 || stats.timeouts > 0, "an answer was taken for a sign of loss");
     println!("{cc}: {} of {} probes answered, {took}", stats.probes_acked, stats.probes_sent);
 }

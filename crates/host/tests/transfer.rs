@@ -1,4 +1,4 @@
-//! Streams of bytes over hostile networks.
+//! Data transfers over hostile networks.
 
 mod common;
 
@@ -7,7 +7,7 @@ use bentpipe_host::{Id, StackConfig};
 use bentpipe_tcp::{Config, InitialWindow, ReceiveWindow, Recovery};
 use common::{PORT, Weather, World, config, millis, pattern, read, stack_config};
 
-/// Both ends send, and each gets what the other sent.
+/// Both ends send, and each receives the other's data.
 fn exchanges(mut world: World, configs: [Config; 2], v6: bool) -> World {
     let ids = world.connected(configs, v6);
     let data = [pattern(1, 700_000), pattern(2, 300_000)];
@@ -62,7 +62,8 @@ fn large_packets_that_a_device_cuts_carry_the_same_bytes() {
     }
 }
 
-/// RFC 6691: an option takes its room only where it is sent. 40 bytes of headers over IPv4 and 60 over IPv6, 12 of timestamps.
+/// RFC 6691: an option reduces the payload only where it is sent. Headers are 40 bytes over IPv4 and 60 over IPv6, timestamps
+/// 12.
 #[test]
 fn full_segments_fill_the_packets_of_the_device_whatever_is_agreed_on() {
     let largest = |mtu, timestamps, v6| {
@@ -87,7 +88,7 @@ fn full_segments_fill_the_packets_of_the_device_whatever_is_agreed_on() {
     assert_eq!(largest(576, false, false), (576, 536));
 }
 
-/// Segments that did not fit would be cut in two by the stack, and the second would be small.
+/// Segments above the packet size would be split by the stack, with a small second part.
 #[test]
 fn segments_are_as_large_as_the_device_takes_and_not_cut_in_two() {
     let mut world = World::new([0, 1].map(|end| StackConfig { mtu: 576, ..stack_config(end) }), 1);
@@ -100,7 +101,7 @@ fn segments_are_as_large_as_the_device_takes_and_not_cut_in_two() {
     assert_eq!(payloads.filter(|len| *len > 0).collect::<Vec<_>>(), [524; 10]);
 }
 
-/// A window that was closed is announced as soon as the application has thrown away what filled it.
+/// A closed window is announced as open once the application has discarded its data.
 #[test]
 fn what_is_discarded_opens_the_window_at_once() {
     let mut world = World::plain();
@@ -118,7 +119,7 @@ fn what_is_discarded_opens_the_window_at_once() {
     assert_eq!(update.count(), 1, "a window update leaves without waiting for a timer");
 }
 
-/// The length field of IPv4 ends at 65,535, headers of 52 bytes included: 45 segments and 323 bytes more fit.
+/// The length field of IPv4 ends at 65,535, headers of 52 bytes included: 45 segments and 323 bytes fit.
 #[test]
 fn a_packet_for_a_device_that_cuts_is_as_long_as_ip_can_say() {
     for (rest, packets) in
@@ -145,7 +146,7 @@ fn an_outage_is_survived() {
     exchanges(world, [config(), config()], false);
 }
 
-/// The numbers on the wire wrap around amid the stream.
+/// Wire sequence numbers wrap around within the stream.
 #[test]
 fn sequence_numbers_wrap() {
     let first_seq = |now: Instant| {
@@ -157,7 +158,7 @@ fn sequence_numbers_wrap() {
     };
     let now = World::plain().now;
     let (seq, _) = first_seq(now);
-    // The clock of RFC 6528 ticks every 4 us: wait until it stands just below the wrap.
+    // The clock of RFC 6528 ticks every 4 us: wait until it is just below the wrap.
     let ticks = (u32::MAX - 100_000).wrapping_sub(seq);
     let (seq, _) = first_seq(now + Duration::from_micros(4) * u64::from(ticks));
     assert!(seq > u32::MAX - 100_001, "{seq}");
@@ -179,7 +180,7 @@ fn a_path_that_swallows_large_packets_is_found_out() {
     }
 }
 
-/// A connection that sends 20 kB a second for so long; returns the largest packets of the last second.
+/// Runs a connection that sends 20 kB per second for `seconds`. Returns the largest packet of the last second.
 fn trickle(world: &mut World, [ours, theirs]: [Id; 2], seconds: u64) -> usize {
     let bytes = pattern(7, 20_000);
     for _ in 0..seconds {

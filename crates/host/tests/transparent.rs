@@ -1,4 +1,4 @@
-//! Stacks that stand for other hosts: connections between addresses that are not theirs, on both ends of a link.
+//! Transparent stacks at both ends of a link: connections between addresses of other hosts.
 
 mod common;
 
@@ -27,7 +27,7 @@ fn ends(port: u16, v6: bool) -> Ends {
     }
 }
 
-/// Opens between `ends` and returns what the other stack is asked.
+/// Opens a connection between `ends`. Returns it with the request at the other stack.
 fn ask(world: &mut World, ends: Ends, config: &Config) -> (Id, Request) {
     let id = world.stacks[0].connect_from(world.now, ends, &Arc::new(config.clone())).unwrap();
     let mut request = None;
@@ -93,7 +93,7 @@ fn nothing_is_answered_before_the_caller_has_decided() {
     assert!(world.seen.len() > 2, "the SYN is repeated");
     assert!(world.seen.iter().all(|(end, _)| *end == 0));
     assert!(world.stacks[1].poll_request().is_none(), "once is enough");
-    // The packet is as it came.
+    // The packet is unchanged.
     assert_eq!(*request.packet, *world.seen[0].1);
     world.stacks[1].deny(&request);
     world.run(millis(100));
@@ -138,7 +138,8 @@ fn questions_and_connections_are_bounded() {
     assert_eq!(world.stacks[1].grant(now, &requests[0], &config), Err(Unopened::Full));
 }
 
-/// A client takes the same port again while its last connection is in TIME-WAIT here: what follows is above all that was.
+/// A client reuses a port while its last connection is in TIME-WAIT here: the new sequence numbers are above all old
+/// ones.
 #[test]
 fn the_same_four_numbers_are_used_again() {
     let mut world = world();
@@ -152,7 +153,7 @@ fn the_same_four_numbers_are_used_again() {
     }
 }
 
-/// A client that has forgotten a connection which here still waits for the other end takes its port again.
+/// A client that has forgotten its connection reuses the port while the connection still waits here for the other end.
 #[test]
 fn what_was_released_gives_way_with_a_reset() {
     let mut world = world();
@@ -195,7 +196,7 @@ fn a_writer_is_held_back_by_its_limit_and_told_when_a_quarter_is_free() {
     assert!(woken < 50, "{woken}");
 }
 
-/// Two streams share memory for one: the second goes on when the first is through.
+/// Two streams share memory for one: the second continues when the first is finished.
 #[test]
 fn a_writer_without_memory_is_told_when_there_is_some() {
     let limits = Limits { bytes: 10 << 10, ..Limits::default() };
@@ -226,10 +227,10 @@ fn packets_carry_the_code_point_that_was_chosen() {
     assert!(world.seen.iter().all(|(_, packet)| Datagram::read(packet).unwrap().dscp == 46));
 }
 
-/// Bytes written into the memory of the connection itself, and taken out of it, in pieces of any size, are the stream.
+/// Data written directly into the connection's memory, and read from it in pieces of any size, equals the stream.
 #[test]
 fn streams_need_no_copy() {
-    // What holds the writer back: the buffer of the connection, or the limit below it.
+    // Limits of the writer: the send buffer of the connection, or a smaller limit.
     for (send_buffer, limit) in [(50_000, u64::MAX), (1 << 20, 50_000)] {
         stream_without_copy(send_buffer, limit);
     }
@@ -279,7 +280,7 @@ fn stream_without_copy(send_buffer: u64, limit: u64) {
     assert!(got == data, "{}", got.len());
 }
 
-/// Whoever directs packets here hears when they are no longer wanted.
+/// The packet filter that directs packets here is informed when they are no longer wanted.
 #[test]
 fn the_ends_of_what_is_over_are_told() {
     let brief = Config { time_wait: millis(500), ..config() };

@@ -12,6 +12,7 @@ use bentpipe_cc::{
     Ack, Algorithm, Cause, CongestionControl, ConnectionEvent, Loss, Path, PeerProbes, Phase, ProbeMoment,
     ProbeReply, RateSample, Sent, Start, Timeout, Undo,
 };
+use bentpipe_laws as _;
 
 /// `struct bp_path`.
 #[repr(C)]
@@ -81,7 +82,6 @@ struct Native {
 
 macro_rules! natives {
     ($($module:ident: $size:ident $established:ident $ack:ident $loss:ident $timeout:ident $undo:ident $idle:ident $start:ident $may_ask:ident $asked:ident $cwnd:ident $pace:ident;)*) => {
-        #[link(name = "bentpipe_laws", kind = "static")]
         unsafe extern "C" {
             $(
                 fn $size() -> u32;

@@ -1,23 +1,54 @@
 "use strict";
-(() => {
-  const sections = JSON.parse(document.getElementById("sections").textContent);
+(async () => {
+  const element = (id) => document.getElementById(id);
+
+  async function unpacked(id) {
+    const bytes = Uint8Array.from(atob(element(id).textContent), (c) => c.charCodeAt(0));
+    const stream = new DecompressionStream("deflate");
+    const writer = stream.writable.getWriter();
+    writer.write(bytes);
+    writer.close();
+    return new Response(stream.readable).text();
+  }
+
+  // Long columns are differences in units of 1 / scale; null is a gap.
+  function column(c) {
+    if (Array.isArray(c)) return c;
+    let units = 0;
+    return c.by.map((by) => (by === null ? null : (units += by) / c.scale));
+  }
+
+  if (!("DecompressionStream" in window)) {
+    element("no-charts").hidden = false;
+    return;
+  }
+  const [text, plotly] = await Promise.all(["sections", "plotly"].map(unpacked));
+  document.head.append(Object.assign(document.createElement("script"), { textContent: plotly }));
+  const sections = JSON.parse(text);
+  for (const t of sections.flatMap((s) => s.figures).flatMap((f) => f.traces)) [t.x, t.y] = [column(t.x), column(t.y)];
+
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const LIGHT = ["#1f6feb", "#e4572e", "#0b9e77", "#8a3ffc", "#c99700", "#d6336c", "#0891b2", "#66788a", "#7a5c3e", "#4d7c0f"];
-  const DARK = ["#6cb0ff", "#ff8a5c", "#3ddbaf", "#b794ff", "#f2c744", "#ff7eb0", "#4fd3ee", "#a9b8c7", "#c9a27e", "#a3d353"];
+  // Okabe and Ito's colours, which the colour-blind tell apart; yellow is too pale for a light ground.
+  const LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#16202c", "#8a8f98"];
+  const DARK = ["#56b4e9", "#f0803c", "#2fc79b", "#e3a3c6", "#e69f00", "#f0e442", "#ffffff", "#9aa5b1"];
   const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "hexagon"];
+  // Marks on a long curve: they tell curves apart where colours do not.
+  const MARKS = 12;
 
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const colour = (index) => { const p = dark.matches ? DARK : LIGHT; return p[index % p.length]; };
+  /* How charts look: on the screen, in print, and in a picture for a paper. Sizes are in pixels, 96 of which are an inch. */
+  const screenLook = () => ({ ink: css("--ink"), soft: css("--soft"), line: css("--line"), ground: "rgba(0,0,0,0)", card: css("--card"), curves: dark.matches ? DARK : LIGHT, narrow: innerWidth < 600, font: 13, stroke: 1, margin: { l: 48, r: 12, t: 30, b: 42 }, family: getComputedStyle(document.body).fontFamily });
+  const PAPER = { ink: "#000000", soft: "#333333", line: "#dddddd", ground: "#ffffff", card: "#ffffff", curves: LIGHT, font: 8.5 * 96 / 72, stroke: 0.65, margin: { l: 40, r: 8, t: 24, b: 34 }, family: "Arial, Helvetica, sans-serif" };
 
-  function axis(a) {
+  function axis(a, look) {
     const common = {
-      title: { text: a.title, font: { size: 13, color: css("--soft") }, standoff: 10 },
-      gridcolor: css("--line"), linecolor: css("--line"), zeroline: false, automargin: true,
-      tickfont: { size: 12, color: css("--soft") },
+      title: { text: a.title, font: { size: look.font, color: look.soft }, standoff: 8 },
+      gridcolor: look.line, linecolor: look.line, zeroline: false, automargin: true,
+      tickfont: { size: look.font - 1, color: look.soft },
     };
-    if (a.scale === "log") return { ...common, type: "log", exponentformat: "power", dtick: 1, minor: { ticks: "outside", ticklen: 3, tickcolor: css("--line") } };
+    if (a.scale === "log") return { ...common, type: "log", exponentformat: "power", dtick: 1, minor: { ticks: "outside", ticklen: 3, tickcolor: look.line } };
     if (a.scale === "category") return { ...common, type: "category", showgrid: false };
-    if (a.scale === "degrees") return { ...common, ticksuffix: "°", nticks: 12, exponentformat: "none" };
+    if (a.scale === "degrees") return { ...common, ticksuffix: "°", nticks: 12, exponentformat: "none", showticklabels: !look.narrow };
     if (a.names.length) return { ...common, type: "category", categoryorder: "array", categoryarray: a.names, range: [a.names.length - 0.5, -0.5] };
     return { ...common, exponentformat: "none", separatethousands: true };
   }
@@ -41,85 +72,140 @@
     return place < 0 ? t.colour : place;
   }
 
-  function trace(t, section, on, names) {
-    const c = colour(hue(t, section, on));
+  function trace(t, hue, f, look) {
+    const names = f.y.names;
+    const c = look.curves[hue % look.curves.length], symbol = SYMBOLS[hue % SYMBOLS.length], wide = (pixels) => pixels * look.stroke;
     const base = {
-      name: t.name, x: t.x, y: names.length ? t.y.map((v) => (v === null ? null : names[v])) : t.y, legendgroup: t.name, showlegend: t.legend,
-      visible: isShown(t, on), line: { color: c, width: 2 }, marker: { color: c },
+      type: "scatter", name: t.name, x: t.x, y: names.length ? t.y.map((v) => (v === null ? null : names[v])) : t.y,
+      legendgroup: t.name, showlegend: t.legend, line: { color: c, width: wide(2) }, marker: { color: c },
     };
     const error = t.error.some((e) => e !== null)
-      ? { error_y: { type: "data", array: t.error, color: c, thickness: 1.4, width: 4 } } : {};
+      ? { error_y: { type: "data", array: t.error, color: c, thickness: wide(1.4), width: wide(4) } } : {};
+    const marked = t.legend && t.x.length > MARKS && f.x.scale === "time"
+      ? { mode: "lines+markers", marker: { color: c, size: wide(7), symbol, maxdisplayed: MARKS } } : { mode: "lines" };
     switch (t.style) {
-      case "bars": return { ...base, ...error, type: "bar", width: 0.55, marker: { color: c, cornerradius: 4 }, error_y: { ...error.error_y, color: css("--ink") } };
-      case "line": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 1.8 } };
-      case "step": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: t.legend ? 1.6 : 1, shape: "hv" }, opacity: t.legend ? 1 : 0.6 };
-      case "thin": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 1, shape: "hv" } };
-      case "dashed": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 1.2, dash: "dash", shape: "hv" }, opacity: 0.7 };
-      case "dotted": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 1.8, dash: "dot" } };
-      case "marks": return { ...base, type: "scatter", mode: "markers", marker: { color: c, size: 5, symbol: "x-thin", line: { color: c, width: 1.2 } } };
-      case "band": return { ...base, type: "scatter", mode: "lines", line: { color: c, width: 5 }, opacity: 0.85 };
-      case "outline": return { ...base, type: "scatter", mode: "lines", line: { color: css("--soft"), width: 1 }, opacity: 0.55, hoverinfo: "skip" };
-      case "places": return { ...base, type: "scatter", mode: "markers+text", text: t.notes, textposition: "bottom center", textfont: { size: 13, color: css("--ink") }, cliponaxis: false, marker: { color: c, size: 11, line: { color: css("--card"), width: 2 } } };
-      default: return { ...base, ...error, type: "scatter", mode: "lines+markers", cliponaxis: false, marker: { color: c, size: 8, symbol: SYMBOLS[t.colour % SYMBOLS.length] } };
+      case "bars": return { ...base, ...error, type: "bar", width: 0.55, marker: { color: c, cornerradius: 4 }, error_y: { ...error.error_y, color: look.ink } };
+      case "line": return { ...base, ...marked, line: { color: c, width: wide(1.8) } };
+      case "step": return { ...base, ...marked, line: { color: c, width: wide(t.legend ? 1.6 : 1), shape: "hv" }, opacity: t.legend ? 1 : 0.6 };
+      case "thin": return { ...base, ...marked, line: { color: c, width: wide(1), shape: "hv" } };
+      case "dashed": return { ...base, mode: "lines", line: { color: c, width: wide(1.2), dash: "dash", shape: "hv" }, opacity: 0.7 };
+      case "dotted": return { ...base, mode: "lines", line: { color: c, width: wide(1.8), dash: "dot" } };
+      case "marks": return { ...base, mode: "markers", marker: { color: c, size: wide(5), symbol: "x-thin", line: { color: c, width: wide(1.2) } } };
+      case "band": return { ...base, mode: "lines", line: { color: c, width: wide(5) }, opacity: 0.85 };
+      case "outline": return { ...base, mode: "lines", line: { color: look.soft, width: wide(1) }, opacity: 0.55, hoverinfo: "skip" };
+      case "places": return { ...base, mode: "markers+text", text: t.notes, textposition: "bottom center", textfont: { size: look.font, color: look.ink }, cliponaxis: false, marker: { color: c, symbol, size: wide(11), line: { color: look.card, width: wide(2) } } };
+      default: return { ...base, ...error, mode: "lines+markers", cliponaxis: false, marker: { color: c, size: wide(8), symbol } };
     }
   }
 
-  function layout(f, end) {
+  function layout(f, end, look) {
     const overTime = f.x.scale === "time", map = f.x.scale === "degrees";
     const bars = f.traces.some((t) => t.style === "bars");
     return {
-      font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: css("--ink") },
-      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
-      margin: { l: 56, r: 14, t: 34, b: 46 },
-      xaxis: { ...axis(f.x), ...ticks(f), ...(overTime ? { range: [0, end] } : {}), ...(f.x.range ? { range: f.x.range } : {}), ...(map ? { constrain: "domain" } : {}) },
-      yaxis: { ...axis(f.y), ...(f.y.close ? {} : { rangemode: "tozero", autorangeoptions: { minallowed: 0 } }), ...(f.y.range ? { range: f.y.range } : {}), ...(map ? { scaleanchor: "x", constrain: "domain" } : {}) },
-      barmode: "overlay", showlegend: !bars && f.traces.length > 1,
-      legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 13 } },
+      font: { family: look.family, size: look.font, color: look.ink },
+      paper_bgcolor: look.ground, plot_bgcolor: look.ground,
+      margin: look.margin,
+      xaxis: { ...axis(f.x, look), ...ticks(f), ...(overTime ? { range: [0, end] } : {}), ...(f.x.range ? { range: f.x.range } : {}), ...(map ? { constrain: "domain" } : {}) },
+      yaxis: { ...axis(f.y, look), ...(f.y.close ? {} : { rangemode: "tozero", autorangeoptions: { minallowed: 0 } }), ...(f.y.range ? { range: f.y.range } : {}), ...(map ? { scaleanchor: "x", constrain: "domain" } : {}) },
+      barmode: "overlay", showlegend: !bars && f.traces.filter((t) => t.legend).length > 1,
+      legend: { orientation: "h", x: 0, ...(map && look.narrow ? { y: 0, yanchor: "top" } : { y: 1.02, yanchor: "bottom" }), font: { size: look.font } },
       hovermode: overTime || bars || map ? "closest" : "x unified",
-      hoverlabel: { bgcolor: css("--card"), bordercolor: css("--line"), font: { color: css("--ink") } },
-      dragmode: "zoom", modebar: { bgcolor: "rgba(0,0,0,0)", color: css("--soft"), activecolor: css("--accent") },
+      hoverlabel: { bgcolor: look.card, bordercolor: look.line, font: { color: look.ink } },
+      dragmode: "zoom", uirevision: "kept", modebar: { bgcolor: "rgba(0,0,0,0)", color: look.soft, activecolor: css("--accent") },
+      ...(look.width ? { width: look.width, height: look.height } : { autosize: true }),
     };
   }
 
   const config = {
     responsive: true, displaylogo: false, displayModeBar: "hover", doubleClick: "reset",
-    modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]],
-    toImageButtonOptions: { format: "svg", filename: "bentpipe" },
+    modeBarButtons: [["zoom2d", "pan2d", "resetScale2d"]],
   };
 
-  /* Zooming one chart over time zooms all of its section. */
-  function linkZoom(charts) {
-    let busy = false;
-    for (const chart of charts) {
-      chart.on("plotly_relayout", (change) => {
-        if (busy) return;
-        if (!Object.keys(change).some((key) => key.startsWith("xaxis"))) return;
-        busy = true;
-        const range = chart._fullLayout.xaxis.range.slice();
-        Promise.all(charts.filter((c) => c !== chart).map((c) => Plotly.relayout(c, { "xaxis.range": range }))).finally(() => { busy = false; });
-      });
+  /* Files */
+
+  const slug = (text) => text.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "");
+
+  function save(name, ending, content) {
+    const address = typeof content === "string" && content.startsWith("data:") ? content : URL.createObjectURL(new Blob([content]));
+    Object.assign(document.createElement("a"), { href: address, download: `${name}.${ending}` }).click();
+  }
+
+  // One line for each point: the curve, where it lies, and half of its confidence interval.
+  function csv(f, traces) {
+    const field = (v) => (v === null || v === undefined ? "" : /[",\n]/.test(v) ? `"${String(v).replaceAll('"', '""')}"` : String(v));
+    const errors = traces.some((t) => t.error.some((e) => e !== null));
+    const head = ["curve", f.x.title || "x", f.y.title || f.title, ...(errors ? ["ci95"] : [])];
+    const rows = traces.flatMap((t) => t.x.map((x, i) => [t.name, x, f.y.names[t.y[i]] ?? t.y[i], ...(errors ? [t.error[i]] : [])]));
+    return [head, ...rows].map((row) => row.map(field).join(",")).join("\r\n") + "\r\n";
+  }
+
+  const all = [];
+
+  class Chart {
+    constructor(section, number, place, on) {
+      Object.assign(this, { section, figure: section.figures[number], place, on, frame: place.closest("figure") });
+      const times = section.figures.filter((f) => f.x.scale === "time").flatMap((f) => f.traces.map((t) => t.x.reduce((a, b) => Math.max(a, b), 0)));
+      this.end = times.reduce((a, b) => Math.max(a, b), 0);
+      this.frame.addEventListener("click", ({ target }) => { if (target.dataset.file) this.save(target.dataset.file); });
+    }
+
+    get shown() { return this.figure.traces.filter((t) => isShown(t, this.on)); }
+
+    spec(look) {
+      const figure = { ...this.figure, traces: this.shown };
+      return [figure.traces.map((t) => trace(t, hue(t, this.section, this.on), figure, look)), layout(figure, this.end, look)];
+    }
+
+    // A chart without a curve says nothing.
+    async draw(look = screenLook()) {
+      this.frame.hidden = this.shown.length === 0;
+      if (this.frame.hidden) return;
+      const drawn = Plotly.react(this.place, ...this.spec(look), config);
+      if (!this.listens) this.place.on("plotly_relayout", (change) => this.follow(change));
+      this.listens = true;
+      await drawn;
+    }
+
+    get range() { return this.place._fullLayout?.xaxis.range; }
+
+    // Zooming one chart over time zooms all of its section.
+    follow(change) {
+      if (this.figure.x.scale !== "time" || !Object.keys(change).some((key) => key.startsWith("xaxis"))) return;
+      const range = [...this.range];
+      const others = all.filter((c) => c.section === this.section && c.figure.x.scale === "time" && c.listens);
+      for (const other of others) if (String(other.range) !== String(range)) Plotly.relayout(other.place, { "xaxis.range": range });
+    }
+
+    print() {
+      const width = this.figure.wide ? 660 : 318;
+      const height = this.figure.x.scale === "degrees" ? 360 : 210;
+      this.draw({ ...PAPER, width, height });
+    }
+
+    // A picture has the part of the chart that is zoomed to.
+    async save(ending) {
+      const name = slug(`${document.body.dataset.name} ${this.figure.title || this.section.title}`);
+      if (ending === "csv") return save(name, ending, csv(this.figure, this.shown));
+      const inches = Number(this.frame.querySelector("select").value);
+      const high = inches > 4 ? 3.2 : 2.4, [width, height] = [96 * inches, 96 * high];
+      const [data, layout] = this.spec({ ...PAPER, width, height });
+      const { xaxis, yaxis } = this.place._fullLayout;
+      const zoomed = { ...layout, xaxis: { ...layout.xaxis, range: xaxis.range }, yaxis: { ...layout.yaxis, range: yaxis.range } };
+      // 600 dots an inch, as journals ask of drawings.
+      const scale = ending === "png" ? 600 / 96 : 1;
+      const url = await Plotly.toImage({ data, layout: zoomed, config }, { format: ending, width, height, scale });
+      if (ending === "png") return save(name, ending, url);
+      const svg = decodeURIComponent(url.slice(url.indexOf(",") + 1));
+      return save(name, ending, svg.replace(/ width="[^"]*" height="[^"]*"/, ` width="${inches}in" height="${high}in"`));
     }
   }
 
-  sections.forEach((section, number) => {
+  async function show(section, number) {
     const root = document.querySelector(`[data-section="${number}"]`);
-    const charts = [...root.querySelectorAll(".chart")];
     // The options of each choice that are on; a place that is free is null.
     const on = new Map(section.choices.map((choice) => [choice.title, [...choice.on]]));
-    const times = section.figures.filter((f) => f.x.scale === "time").flatMap((f) => f.traces.map((t) => t.x.reduce((a, b) => Math.max(a, b), 0)));
-    const end = times.reduce((a, b) => Math.max(a, b), 0);
-    const draw = () => section.figures.map((figure, index) =>
-      Plotly.react(charts[index], figure.traces.map((t) => trace(t, section, on, figure.y.names)), layout(figure, end), config));
-    const show = () => section.figures.forEach((figure, index) => Plotly.restyle(charts[index], {
-      visible: figure.traces.map((t) => isShown(t, on)),
-      "line.color": figure.traces.map((t) => (t.style === "outline" ? css("--soft") : colour(hue(t, section, on)))),
-    }));
-    // A chart without a curve says nothing.
-    const hide = () => section.figures.forEach((figure, index) => {
-      const frame = charts[index].closest("figure"), was = frame.hidden;
-      frame.hidden = !figure.traces.some((t) => isShown(t, on));
-      if (was && !frame.hidden) Plotly.Plots.resize(charts[index]);
-    });
+    const charts = [...root.querySelectorAll(".chart")].map((place, index) => new Chart(section, index, place, on));
+    all.push(...charts);
     const rows = [...root.querySelectorAll(".choices")];
     const press = () => rows.forEach((row, index) => row.querySelectorAll("[data-option]").forEach((b) =>
       b.setAttribute("aria-pressed", on.get(section.choices[index].title).includes(b.dataset.option))));
@@ -141,15 +227,24 @@
         if (option === undefined) return;
         toggle(section.choices[index], option);
         press();
-        show();
-        hide();
+        charts.forEach((chart) => chart.draw());
       });
       row.querySelector("input")?.addEventListener("input", (event) => row.querySelectorAll("[data-option]").forEach((b) => {
         b.hidden = !b.dataset.option.includes(event.target.value.trim());
       }));
     });
     press();
-    Promise.all(draw()).then(hide).then(() => linkZoom(charts.filter((_, i) => section.figures[i].x.scale === "time")));
-    dark.addEventListener("change", draw);
-  });
+    for (const chart of charts) {
+      await chart.draw();
+      // The browser shows each chart before the next is drawn.
+      await new Promise((resolve) => { setTimeout(resolve); });
+    }
+  }
+
+  const redraw = () => all.forEach((chart) => chart.draw());
+  for (const [number, section] of sections.entries()) await show(section, number);
+  dark.addEventListener("change", redraw);
+  addEventListener("beforeprint", () => all.forEach((chart) => chart.print()));
+  addEventListener("afterprint", redraw);
+  document.body.dataset.drawn = all.length;
 })();

@@ -145,6 +145,11 @@ impl Sample {
         }
     }
 
+    /// How many flows there were.
+    pub const fn flows(&self) -> u64 {
+        self.converged.of
+    }
+
     /// The value of a metric.
     pub fn get(&self, metric: Metric) -> Option<f64> {
         self.values[metric as usize]
@@ -164,6 +169,19 @@ impl Row {
     /// A metric over the seeds.
     pub fn summary(&self, metric: Metric) -> Summary {
         Summary::of(&self.samples.iter().filter_map(|sample| sample.get(metric)).collect::<Vec<_>>())
+    }
+
+    /// A metric of the flows of these groups alone, over the seeds; without any value if it is not known for them.
+    pub fn summary_of(&self, metric: Metric, groups: &[String]) -> Summary {
+        let value = |sample: &Sample| {
+            let of = |group: &String| sample.together.get(&format!("{}.{group}", metric.key())).copied();
+            match groups {
+                [group] => of(group),
+                several if metric == Metric::Goodput => several.iter().map(of).sum(),
+                _ => None,
+            }
+        };
+        Summary::of(&self.samples.iter().filter_map(value).collect::<Vec<_>>())
     }
 
     /// Of how many flows the values of a metric are means, over all seeds, where some have none.
@@ -232,6 +250,9 @@ pub struct Comparison {
     /// Names of the groups of flows in the order of the scenario.
     #[serde(skip)]
     pub groups: Vec<String>,
+    /// Groups whose flows run the algorithm under comparison.
+    #[serde(skip)]
+    pub compared: Vec<String>,
     /// Rows of which at least one run finished: algorithms, and for each the varied values.
     pub rows: Vec<Row>,
 }
@@ -259,6 +280,7 @@ impl Comparison {
             measures,
             complete,
             groups: plan.groups.clone(),
+            compared: plan.compared.clone(),
             rows,
         }
     }
@@ -269,9 +291,21 @@ impl Comparison {
         self.seeds > 1 && self.rows.iter().all(same)
     }
 
-    /// The best of some means of what the scenario is run for.
-    pub fn best(&self, means: impl Iterator<Item = f64>) -> Option<f64> {
-        means.reduce(if self.measures.less_is_better() { f64::min } else { f64::max })
+    /// Place of the best of these summaries of what the scenario is run for; `None` if another is as good within the intervals.
+    pub fn best(&self, summaries: &[Summary]) -> Option<usize> {
+        let sign = if self.measures.less_is_better() { -1.0 } else { 1.0 };
+        let means =
+            summaries.iter().enumerate().filter_map(|(place, summary)| Some((place, sign * summary.mean?)));
+        let (best, _) = means.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let others =
+            summaries.iter().enumerate().filter(|(place, other)| *place != best && other.mean.is_some());
+        others.into_iter().all(|(_, other)| !other.is_like(&summaries[best])).then_some(best)
+    }
+
+    /// Groups whose flows keep their algorithm, so that their results are not those of the algorithm under comparison.
+    pub fn fixed(&self) -> Vec<&str> {
+        let groups = self.groups.iter().filter(|_| !self.compared.is_empty());
+        groups.filter(|group| !self.compared.contains(group)).map(String::as_str).collect()
     }
 
     /// The optional metrics that at least one row has.
@@ -357,6 +391,20 @@ mod tests {
         let mut part = quantities;
         part.remove("flows_ending");
         assert_eq!(Sample::from_quantities(7, &part), None);
+    }
+
+    #[test]
+    fn nobody_is_best_where_the_intervals_overlap() {
+        let summary =
+            |mean: f64, ci95: f64| Summary { mean: Some(mean), ci95: Some(ci95), ..Summary::default() };
+        let mut comparison = example::comparison();
+        let best = |comparison: &Comparison, of: &[Summary]| comparison.best(of);
+        let apart = [summary(8.0, 0.1), summary(8.5, 0.1), Summary::default()];
+        assert_eq!(best(&comparison, &apart), Some(1));
+        assert_eq!(best(&comparison, &[summary(8.92, 0.01), summary(8.92, 0.04), summary(1.0, 0.1)]), None);
+        assert_eq!(best(&comparison, &[Summary::default(); 2]), None);
+        comparison.measures = Metric::Completion;
+        assert_eq!(best(&comparison, &apart), Some(0));
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub fn plan() -> Plan {
         seeds: 3,
         measures: Metric::Goodput,
         groups: vec!["bulk".into()],
+        compared: vec!["bulk".into()],
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bentpipe_outcome::Outcome;
 
-use crate::comparison::Comparison;
+use crate::comparison::{Comparison, Row};
 use crate::metric::Metric;
 use crate::number::{RATE_UNIT, plus_minus, short};
 use crate::plan::Setting;
@@ -28,55 +28,110 @@ pub(crate) fn shown(vary: &[Setting]) -> String {
     vary.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The combination at which the algorithms differ most in what the scenario is run for: what an example should show.
+/// A difference by a smaller factor than this is not the finding where another quantity differs more.
+const SMALL_FACTOR: f64 = 1.25;
+
+/// The combination at which the algorithms differ most: what an example should show.
 pub fn most_telling(comparison: &Comparison) -> Option<&[Setting]> {
-    let spread = |vary: &[Setting]| {
-        let means = || ranking(comparison, vary).into_iter().filter_map(|(_, summary)| summary.mean);
-        let (low, high) = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
-        if high > 0.0 { high / low.max(high * 1e-9) } else { 1.0 }
-    };
-    comparison.combinations().into_iter().max_by(|a, b| spread(a).total_cmp(&spread(b)))
+    finding(comparison).map(|(_, vary)| vary)
 }
 
-/// The algorithms that have a value of what the scenario is run for at a combination, the best first.
+/// The metric in which the algorithms differ most, and the combination. What the scenario is run for comes first; the fairness ratio is the
+/// finding where that differs by less than [`SMALL_FACTOR`].
+fn finding(comparison: &Comparison) -> Option<(Metric, &[Setting])> {
+    let widest = |metric| {
+        let combinations = comparison.combinations().into_iter();
+        let spreads = combinations.map(|vary| (spread(&ranked(comparison, metric, vary)), vary));
+        spreads.max_by(|a, b| a.0.0.total_cmp(&b.0.0).then(a.0.1.total_cmp(&b.0.1)))
+    };
+    let ((main, _), vary) = widest(comparison.measures)?;
+    let fairness =
+        widest(Metric::FairnessRatio).filter(|((ratio, _), _)| main < SMALL_FACTOR && *ratio > main);
+    Some(fairness.map_or((comparison.measures, vary), |(_, vary)| (Metric::FairnessRatio, vary)))
+}
+
+/// Largest over smallest mean: first as far as the intervals tell them apart, then as it is.
+fn spread(ranking: &[(&str, Summary)]) -> (f64, f64) {
+    let means = || ranking.iter().filter_map(|(_, summary)| summary.mean);
+    let (low, high) = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
+    let ratio = if high > 0.0 { high / low.max(high * 1e-9) } else { 1.0 };
+    match (ranking.first(), ranking.last()) {
+        (Some((_, best)), Some((_, last))) if !best.is_like(last) => (ratio, ratio),
+        _ => (1.0, ratio),
+    }
+}
+
+/// The algorithms at a combination, the best in the finding of the comparison first.
 pub(crate) fn ranking<'a>(comparison: &'a Comparison, vary: &[Setting]) -> Vec<(&'a str, Summary)> {
-    let summary = |cc| Some((cc, comparison.row(cc, vary)?.summary(comparison.measures)));
+    finding(comparison).map_or(Vec::new(), |(metric, _)| ranked(comparison, metric, vary))
+}
+
+/// The algorithms that have a value of a metric at a combination, the best first.
+fn ranked<'a>(comparison: &'a Comparison, metric: Metric, vary: &[Setting]) -> Vec<(&'a str, Summary)> {
+    let summary = |cc| Some((cc, of_compared(comparison, metric, comparison.row(cc, vary)?)));
     let mut all: Vec<_> = comparison.algorithms().into_iter().filter_map(summary).collect();
     all.retain(|(_, summary)| summary.mean.is_some());
     let mean = |of: &(&str, Summary)| of.1.mean.unwrap_or_default();
     all.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
-    if comparison.measures.less_is_better() {
+    if metric.less_is_better() {
         all.reverse();
     }
     all
 }
 
+/// A metric of the flows under comparison alone, if it is known for them.
+fn of_compared(comparison: &Comparison, metric: Metric, row: &Row) -> Summary {
+    let compared = row.summary_of(metric, &comparison.compared);
+    if comparison.fixed().is_empty() || compared.mean.is_none() { row.summary(metric) } else { compared }
+}
+
 /// What a comparison found.
 pub(crate) fn of_comparison(comparison: &Comparison) -> String {
-    let Some(vary) = most_telling(comparison) else { return "Nothing finished.".into() };
-    let ranking = ranking(comparison, vary);
+    let Some((metric, vary)) = finding(comparison) else { return "Nothing finished.".into() };
+    let ranking = ranked(comparison, metric, vary);
     let (Some(best), Some(last)) = (ranking.first(), ranking.last()) else { return String::new() };
-    let metric = comparison.measures;
     let at = if vary.is_empty() { String::new() } else { format!("at {}, ", shown(vary)) };
-    let [first, second] = [best, last].map(|(_, summary)| said(metric, summary));
+    let first = said_of(comparison, metric, best);
+    let second = match metric {
+        Metric::FairnessRatio => format!("with {} {} times", last.0, plus_minus(last.1, 1.0)),
+        _ => said_of(comparison, metric, last),
+    };
     let sentence = match ranking.len() {
-        1 => format!("{at}{} {first}.", best.0),
-        _ if alike(&best.1, &last.1) => {
-            format!("No two of them differ for certain: even {at}{} {first} and {} {second}.", best.0, last.0)
+        1 => format!("{at}{first}."),
+        _ if best.1.is_like(&last.1) => {
+            format!("No two of them differ for certain: even {at}{first} and {second}.")
         }
         _ => {
             let at = if at.is_empty() { at } else { format!("Where they differ most, {at}") };
-            format!("{at}{} {first}, {} {second}{}.", best.0, last.0, times(metric, (&best.1, &last.1)))
+            format!("{at}{first}, {second}{}.", times(metric, (&best.1, &last.1)))
         }
     };
-    sentence + &unfinished(comparison, vary)
+    sentence + &uncounted(comparison, (metric, best.0), vary) + &unfinished(comparison, vary)
 }
 
-/// Whether what is known does not tell the two apart.
-fn alike(best: &Summary, last: &Summary) -> bool {
-    match (best.mean, best.ci95, last.mean, last.ci95) {
-        (Some(a), Some(of_a), Some(b), Some(of_b)) => (a - b).abs() <= of_a + of_b,
-        (a, _, b, _) => a == b,
+/// `peach carried 8.40 ± 0.12 Mbit/s in all`.
+fn said_of(comparison: &Comparison, metric: Metric, (cc, summary): &(&str, Summary)) -> String {
+    if let (Metric::FairnessRatio, [first, second, ..]) = (metric, comparison.groups.as_slice()) {
+        let value = plus_minus(*summary, 1.0);
+        return format!("with {cc} a flow of {first} got {value} times the goodput of one of {second}");
+    }
+    let several = comparison.rows.iter().flat_map(|row| &row.samples).any(|sample| sample.flows() > 1);
+    let in_all = if several && metric == Metric::Goodput { " in all" } else { "" };
+    format!("{cc} {}{in_all}", said(metric, summary))
+}
+
+/// Names the groups that are not counted, if that changes the number.
+fn uncounted(comparison: &Comparison, (metric, cc): (Metric, &str), vary: &[Setting]) -> String {
+    let means =
+        comparison.row(cc, vary).map(|row| [of_compared(comparison, metric, row), row.summary(metric)]);
+    match means.map(|means| means.map(|summary| summary.mean.unwrap_or_default())) {
+        Some([counted, all]) if (counted - all).abs() > 1e-9 * all.abs() => {
+            format!(
+                " Flows of {}, which keep their algorithm, are not counted.",
+                comparison.fixed().join(", ")
+            )
+        }
+        _ => String::new(),
     }
 }
 
@@ -84,7 +139,7 @@ fn alike(best: &Summary, last: &Summary) -> bool {
 fn times(metric: Metric, (best, last): (&Summary, &Summary)) -> String {
     let (Some(best), Some(last)) = (best.mean, last.mean) else { return String::new() };
     match metric {
-        Metric::Mos | Metric::RealTimeIndex => String::new(),
+        Metric::Mos | Metric::RealTimeIndex | Metric::FairnessRatio => String::new(),
         Metric::Completion | Metric::TransferMedian if best > 0.0 => {
             format!(": {} times as long", short(last / best))
         }
@@ -107,30 +162,32 @@ fn unfinished(comparison: &Comparison, vary: &[Setting]) -> String {
 
 /// What one run found.
 pub(crate) fn of_run(outcome: &Outcome, metric: Metric) -> String {
-    let flows = match outcome.flows.len() {
-        1 => "One flow".to_owned(),
-        many => format!("{many} flows"),
-    };
+    let count = |of: usize| if of == 1 { "One flow".to_owned() } else { format!("{of} flows") };
+    let all = outcome.flows.len();
     let goodput = short(outcome.totals.goodput_bps / RATE_UNIT.0);
     let seconds = short(outcome.simulated_s);
-    let carried = format!("{flows} carried {goodput} {} in all over {seconds} s", RATE_UNIT.1);
-    match metric.of(outcome).filter(|_| metric != Metric::Goodput) {
-        Some(value) => {
-            let mean = if outcome.flows.len() > 1 { "on average " } else { "" };
-            let value = said(metric, &Summary::of(&[value]));
-            format!("{flows} {mean}{value}; {}", carried[flows.len() + 1..].to_owned() + ".")
-        }
-        None if outcome.flows.len() > 1 => format!("{carried}; {}.", fairness(outcome.totals.jain_index)),
-        None => carried + ".",
-    }
+    let carried = format!("carried {goodput} {} in all over {seconds} s", RATE_UNIT.1);
+    let Some(value) = metric.of(outcome).filter(|_| metric != Metric::Goodput) else {
+        return match fairness(outcome) {
+            Some(fairness) => format!("{} {carried}; {fairness}.", count(all)),
+            None => format!("{} {carried}.", count(all)),
+        };
+    };
+    let with = outcome.flows.iter().filter(|flow| metric.of_flow(flow).is_some()).count();
+    let mean = if with > 1 { "on average " } else { "" };
+    let value = said(metric, &Summary::of(&[value]));
+    let whose = if with < all { format!("all {all} ") } else { String::new() };
+    format!("{} {mean}{value}; {whose}{carried}.", count(with))
 }
 
-fn fairness(jain: f64) -> &'static str {
-    match jain {
+/// How evenly the flows shared; `None` if fewer than two can be compared.
+fn fairness(outcome: &Outcome) -> Option<&'static str> {
+    let several = bentpipe_outcome::comparable(&outcome.flows).count() > 1;
+    several.then_some(match outcome.totals.jain_index {
         x if x > 0.95 => "they shared evenly",
         x if x > 0.8 => "they shared fairly evenly",
         _ => "they shared unevenly",
-    }
+    })
 }
 
 #[cfg(test)]
@@ -190,8 +247,61 @@ mod tests {
     fn goodput_has_its_interval() {
         let text = of_comparison(&example::comparison());
         let expected = "Where they differ most, at link.satellite.loss.rate = 1e-3, peach carried 0.8040 ± 0.0050 \
-                        Mbit/s, reno carried 0.4040 ± 0.0050 Mbit/s: 1.99 times as much.";
+                        Mbit/s in all, reno carried 0.4040 ± 0.0050 Mbit/s in all: 1.99 times as much.";
         assert_eq!(text, expected);
+    }
+
+    /// One flow under comparison beside one of `fixed` that keeps its algorithm, with these goodputs in Mbit/s.
+    fn beside_fixed(goodputs: &[(&str, [f64; 2])]) -> Comparison {
+        let mut plan = example::plan();
+        (plan.vary, plan.seeds) = (Vec::new(), 3);
+        plan.groups = vec!["bulk".into(), "fixed".into()];
+        plan.algorithms = goodputs.iter().map(|(cc, _)| (*cc).to_owned()).collect();
+        let run = |point: crate::plan::Point| {
+            let (cc, [own, other]) = &goodputs[point.cell];
+            let luck = 1e4 * point.seed as f64;
+            let flows = [("bulk", own, luck), ("fixed", other, -luck)];
+            let mut outcome = example::outcome(cc, point.seed);
+            outcome.flows = flows.map(|(name, mbps, luck)| example::flow(name, cc, 1e6 * mbps + luck)).into();
+            outcome.groups = bentpipe_outcome::GroupOutcome::of(&outcome.flows);
+            outcome.totals = bentpipe_outcome::Totals::of(&outcome.flows);
+            (point, Sample::of(&outcome, &[]))
+        };
+        Comparison::new(&plan, plan.points().into_iter().map(run))
+    }
+
+    #[test]
+    fn flows_that_keep_their_algorithm_do_not_count_for_another() {
+        let comparison = beside_fixed(&[("zenith", [12.0, 6.0]), ("cubic", [4.0, 14.0])]);
+        assert_eq!(
+            of_comparison(&comparison),
+            "zenith carried 12.02 ± 0.02 Mbit/s in all, cubic carried 4.02 ± 0.02 Mbit/s in all: 2.99 times as \
+             much. Flows of fixed, which keep their algorithm, are not counted."
+        );
+    }
+
+    #[test]
+    fn fairness_is_the_finding_where_goodput_hardly_differs() {
+        let mut comparison = beside_fixed(&[("zenith", [10.0, 5.0]), ("cubic", [9.6, 20.0])]);
+        assert_eq!(
+            of_comparison(&comparison),
+            "with zenith a flow of bulk got 2.01 ± 0.02 times the goodput of one of fixed, with cubic 0.4815 ± 0.0018 times."
+        );
+        assert_eq!(ranking(&comparison, &[])[0].0, "zenith");
+        comparison.compared = comparison.groups.clone();
+        assert!(of_comparison(&comparison).starts_with("cubic carried 29.60 ± 0.00"), "1.97 times as much");
+    }
+
+    #[test]
+    fn flows_that_do_something_else_are_not_counted_as_browsers() {
+        let mut run = example::outcome("cubic", 1);
+        run.flows[0].transfers =
+            Some(bentpipe_outcome::TransferOutcome { median_s: Some(1.53), ..Default::default() });
+        assert_eq!(
+            of_run(&run, Metric::TransferMedian),
+            "One flow took 1.53 s for a page or file (median); all 2 carried 0.4020 Mbit/s in all over 100.0 s."
+        );
+        assert_eq!(of_run(&run, Metric::Goodput), "2 flows carried 0.4020 Mbit/s in all over 100.0 s.");
     }
 
     #[test]

@@ -81,31 +81,31 @@ metrics! {
         |run| Some(run.totals.probe_overhead);
     Completion = "completion_s", "Completion time", plain("s"), Less,
         "mean time until all data of a flow was acknowledged",
-        |run| mean(run, |flow| flow.completion_s);
+        |run| mean(run, Metric::Completion);
     RealTimeIndex = "real_time_index", "Real-time performance", plain("index"), More,
         "share of the packets of live video that came in time",
-        |run| mean(run, |flow| Some(flow.stream?.real_time_index));
+        |run| mean(run, Metric::RealTimeIndex);
     DelayedPackets = "delayed_packets_rate", "Delayed packets", OF_PACKETS, Less,
         "share of the packets of live video that came late",
-        |run| mean(run, |flow| Some(flow.stream?.delayed_packets_rate));
+        |run| mean_of_flows(run, |flow| Some(flow.stream?.delayed_packets_rate));
     PacketDrops = "packet_drop_rate", "Packets dropped", OF_PACKETS, Less,
         "losses over the packets that live videos sent",
-        |run| mean(run, |flow| Some(flow.stream?.packet_drop_rate));
+        |run| mean_of_flows(run, |flow| Some(flow.stream?.packet_drop_rate));
     FramesMissed = "frames_missed", "Frames missed", PERCENT, Less,
         "share of the frames of live video that were not complete in time",
-        |run| mean(run, |flow| Some(flow.stream?.frames_missed));
+        |run| mean_of_flows(run, |flow| Some(flow.stream?.frames_missed));
     Mos = "mos", "Quality of calls", plain("mean opinion score"), More,
         "mean opinion score of calls",
-        |run| mean(run, |flow| Some(flow.call?.mos));
+        |run| mean(run, Metric::Mos);
     TransferMedian = "transfer_median_s", "Pages or files, median", plain("s"), Less,
         "median time of a page or file, mean over the flows",
-        |run| mean(run, |flow| flow.transfers?.median_s);
+        |run| mean(run, Metric::TransferMedian);
     VideoRate = "video_rate_bps", "Adaptive video", RATE, More,
         "mean rate of adaptive videos",
-        |run| mean(run, |flow| flow.player?.mean_rate_bps);
+        |run| mean(run, Metric::VideoRate);
     Rebuffering = "rebuffering_ratio", "Rebuffering", ("% of the time", 0.01), Less,
         "share of the time in which adaptive videos stood still",
-        |run| mean(run, |flow| Some(flow.player?.rebuffering_ratio));
+        |run| mean_of_flows(run, |flow| Some(flow.player?.rebuffering_ratio));
     FairnessRatio = "fairness_ratio", "Fairness ratio", plain("first group / second"), More,
         "mean goodput of a flow of the first of two groups over that of the second",
         |run| run.totals.fairness_ratio;
@@ -114,7 +114,7 @@ metrics! {
         |run| Some(run.totals.throughput_bps);
     Convergence = "convergence_s", "Convergence time", plain("s"), Less,
         "time until the goodput of a flow holds within 10 % for ten seconds, mean over those that converged",
-        |run| mean(run, |flow| flow.convergence_s);
+        |run| mean_of_flows(run, |flow| flow.convergence_s);
     Gap = "gap_ms", "Transmission gaps of the busiest link, mean", plain("ms"), Less,
         "mean transmission gap of the link that was busiest",
         |run| {
@@ -127,8 +127,13 @@ fn sum(run: &Outcome, field: fn(&FlowOutcome) -> u64) -> Option<f64> {
     Some(run.flows.iter().map(field).sum::<u64>() as f64)
 }
 
-fn mean(run: &Outcome, field: fn(&FlowOutcome) -> Option<f64>) -> Option<f64> {
+fn mean_of_flows(run: &Outcome, field: fn(&FlowOutcome) -> Option<f64>) -> Option<f64> {
     stats::mean(&run.flows.iter().filter_map(field).collect::<Vec<_>>())
+}
+
+/// The mean over the flows that have a value of what they are run for.
+fn mean(run: &Outcome, metric: Metric) -> Option<f64> {
+    stats::mean(&run.flows.iter().filter_map(|flow| metric.of_flow(flow)).collect::<Vec<_>>())
 }
 
 impl Metric {
@@ -147,6 +152,18 @@ impl Metric {
     /// What a scenario is run for: what its flows under comparison measure.
     pub fn of_scenario(scenario: &Scenario) -> Self {
         scenario.compared_flow().map_or(Self::Goodput, |flow| Self::measured_by(&flow.traffic))
+    }
+
+    /// What one flow measured of what it is run for; `None` if it is run for something else, or has no value.
+    pub fn of_flow(self, flow: &FlowOutcome) -> Option<f64> {
+        match self {
+            Self::Completion => flow.completion_s,
+            Self::RealTimeIndex => Some(flow.stream?.real_time_index),
+            Self::Mos => Some(flow.call?.mos),
+            Self::TransferMedian => flow.transfers?.median_s,
+            Self::VideoRate => flow.player?.mean_rate_bps,
+            _ => None,
+        }
     }
 
     fn description(self) -> &'static Description {

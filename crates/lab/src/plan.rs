@@ -165,6 +165,8 @@ pub struct Plan {
     pub measures: Metric,
     /// Names of its groups of flows, in its order.
     pub groups: Vec<String>,
+    /// Groups whose flows run the algorithm under comparison.
+    pub compared: Vec<String>,
 }
 
 /// One algorithm at one combination of the varied values: a row of the result.
@@ -227,6 +229,7 @@ mod tests {
             seeds: 2,
             measures: Metric::Goodput,
             groups: Vec::new(),
+            compared: Vec::new(),
         }
     }
 

@@ -67,6 +67,7 @@ impl Wish {
             seeds: self.seeds,
             measures: Metric::of_scenario(&base),
             groups: base.flows.iter().map(|group| group.name.clone()).collect(),
+            compared: compared(&base),
         };
         self.refuse_repeated_keys()?;
         refuse_too_many(&plan)?;
@@ -93,6 +94,11 @@ impl Wish {
         }
         Ok(())
     }
+}
+
+/// Names of the groups of flows that run the algorithm under comparison.
+fn compared(scenario: &Scenario) -> Vec<String> {
+    scenario.flows.iter().filter(|group| !group.fixed).map(|group| group.name.clone()).collect()
 }
 
 fn refuse_too_many(plan: &Plan) -> Result<(), String> {

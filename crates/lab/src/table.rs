@@ -83,18 +83,17 @@ fn main_table(comparison: &Comparison, divisor: f64, look: Look) -> String {
     table.to_string()
 }
 
-/// What the scenario is run for, of each algorithm at a combination; the best stands out.
+/// What the scenario is run for, of each algorithm at a combination; the best stands out if no other is as good within the intervals.
 fn main_cells(comparison: &Comparison, vary: &[Setting], divisor: f64) -> Vec<Cell> {
     let summary =
         |cc: &str| comparison.row(cc, vary).map(|row| row.summary(comparison.measures)).unwrap_or_default();
     let summaries: Vec<Summary> = comparison.algorithms().into_iter().map(summary).collect();
-    let best = comparison.best(summaries.iter().filter_map(|summary| summary.mean));
-    let cell = |summary: &Summary| {
+    let best = comparison.best(&summaries).filter(|_| summaries.len() > 1);
+    let cell = |(place, summary): (usize, &Summary)| {
         let cell = right(plus_minus(*summary, divisor));
-        let is_best = summaries.len() > 1 && best.is_some() && summary.mean == best;
-        if is_best { cell.fg(Color::Green).add_attribute(Attribute::Bold) } else { cell }
+        if best == Some(place) { cell.fg(Color::Green).add_attribute(Attribute::Bold) } else { cell }
     };
-    summaries.iter().map(cell).collect()
+    summaries.iter().enumerate().map(cell).collect()
 }
 
 /// One line for each algorithm, one column for each combination of varied values.

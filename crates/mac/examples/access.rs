@@ -1,4 +1,4 @@
-//! Prints the table of `docs/mac.md`: how long packets wait for a shared channel under each access scheme, by load.
+//! Prints the table of `docs/mac.md`: mean access delay under each access scheme, by load.
 //!
 //! ```text
 //! cargo run --profile storm --package bentpipe-mac --example access
@@ -27,7 +27,7 @@ impl Packet for Small {
     }
 }
 
-/// Mean access delay in milliseconds, and the share of the offered packets that got through.
+/// Returns the mean access delay in milliseconds, and the fraction of the offered packets that got through.
 fn measure(access: Access, load: f64) -> (f64, f64) {
     let config = MediumConfig { rate: RATE, delay_one_way: Duration::from_millis(250), access };
     let terminal = TerminalConfig { queue: Limit::Packets(10_000), loss: LossConfig::default() };
@@ -48,7 +48,7 @@ fn measure(access: Access, load: f64) -> (f64, f64) {
 }
 
 fn main() {
-    // Nine slots of 85 bytes in 24 ms: a packet with its header fits each.
+    // Nine slots of 85 bytes in 24 ms; each holds one packet with its header.
     let frame = || Frame { length: Duration::from_millis(24), slots: 9, overhead: 0.0, header: 4 };
     let tdma_frame = Frame { slots: 50, length: Duration::from_micros(131_250), ..frame() };
     let slotted =

@@ -7,26 +7,26 @@ use bentpipe_trace::DropCause;
 use crate::MediumStats;
 use crate::terminal::{Burst, Terminal};
 
-/// What lies around the access scheme: the terminals before it, the way to the receiver behind it.
+/// Surroundings of the access scheme: the terminals, and the propagation to the receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Air<P> {
     pub terminals: Vec<Terminal<P>>,
     pub delay_one_way: Duration,
     pub stats: MediumStats,
-    /// Packets at the terminals.
+    /// Number of packets at the terminals.
     waiting: u64,
-    /// By due time.
+    /// Packets in flight, by arrival time.
     flight: VecDeque<Flying<P>>,
     dropped: VecDeque<(u32, Dropped<P>)>,
 }
 
-/// A packet between the end of its transmission and its arrival.
+/// Packet between the end of its transmission and its arrival.
 #[derive(Clone, Debug)]
 struct Flying<P> {
     due: Instant,
     terminal: u32,
     packet: P,
-    /// Why it does not arrive.
+    /// Cause of its loss, if it is lost.
     lost: Option<DropCause>,
 }
 
@@ -45,7 +45,7 @@ impl<P: Packet> Air<P> {
         self.waiting > 0
     }
 
-    /// Offers a packet to a terminal; false if it has no room.
+    /// Offers a packet to a terminal; returns false if its queue is full.
     pub fn admit(&mut self, now: Instant, terminal: u32, packet: P) -> bool {
         self.stats.offered_packets += 1;
         self.stats.offered_bytes += u64::from(packet.size());
@@ -58,13 +58,13 @@ impl<P: Packet> Air<P> {
         accepted
     }
 
-    /// Notes a transmission of so long.
+    /// Records a transmission of `length`.
     pub fn count_burst(&mut self, terminal: u32, length: Duration) {
         self.stats.bursts_sent += 1;
         self.terminals[terminal as usize].busy += length;
     }
 
-    /// A burst whose transmission ends at `end` is through.
+    /// Handles a burst that got through; its transmission ends at `end`.
     pub fn carry(&mut self, terminal: u32, burst: Burst, end: Instant) {
         for _ in 0..burst.completes {
             let sender = &mut self.terminals[terminal as usize];
@@ -82,7 +82,7 @@ impl<P: Packet> Air<P> {
         self.terminals[terminal as usize].set_head_carried(burst.head_carried);
     }
 
-    /// A burst whose last transmission ends at `end` is given up, with every packet that it has a piece of.
+    /// Gives up a burst whose last transmission ends at `end`, with every packet that has a piece in it.
     pub fn give_up(&mut self, terminal: u32, burst: Burst, end: Instant) {
         let in_pieces = u32::from(burst.head_carried > 0);
         for _ in 0..burst.completes + in_pieces {
@@ -100,12 +100,12 @@ impl<P: Packet> Air<P> {
         self.flight.push_back(flying);
     }
 
-    /// When the next packet arrives, or would.
+    /// Returns the arrival time of the next packet, lost ones included.
     pub fn next_due(&self) -> Instant {
         self.flight.front().map_or(Instant::FAR_FUTURE, |flying| flying.due)
     }
 
-    /// The next packet that has arrived by `now`.
+    /// Returns the next packet that has arrived by `now`.
     pub fn land(&mut self, now: Instant) -> Option<(u32, P)> {
         while self.next_due() <= now
             && let Some(Flying { due, terminal, packet, lost }) = self.flight.pop_front()
@@ -131,7 +131,7 @@ impl<P: Packet> Air<P> {
         self.dropped.pop_front()
     }
 
-    /// Packets that wait or are on their way.
+    /// Returns the number of packets queued or in flight.
     pub fn packets_inside(&self) -> usize {
         self.waiting as usize + self.flight.len()
     }

@@ -10,17 +10,18 @@ use crate::backoff::Contender;
 use crate::terminal::Burst;
 use crate::ticks::Ticks;
 
-/// Pure Aloha: a packet leaves at once, and gets through if nothing else is on the air meanwhile.
+/// Pure Aloha: a packet leaves at once, and gets through if no other transmission overlaps it.
 #[derive(Clone, Debug)]
 pub(crate) struct Aloha {
     config: AlohaConfig,
     rate: Rate,
     contenders: Vec<Contender>,
-    /// When each terminal may send again, as far as it waits for an echo.
+    /// Time from which each terminal may send again, if it waits for an echo.
     free_from: Vec<Instant>,
-    /// Ends and beginnings of transmissions; at one time the ends come first, as touching is not overlapping.
+    /// Starts and ends of transmissions. At the same time ends come first: touching transmissions do not
+    /// overlap.
     plan: BinaryHeap<Reverse<(Instant, Edge, u32)>>,
-    /// Transmissions on the air, and whether each has met another.
+    /// Transmissions on the air, each with true if it has collided.
     on_air: Vec<(u32, bool)>,
 }
 
@@ -82,7 +83,7 @@ impl Aloha {
         self.go_on(air, terminal, known);
     }
 
-    /// At `time` a terminal turns to its next packet, or to the same again.
+    /// Lets a terminal start its next transmission at `time`, of the same packet or the next one.
     fn go_on<P: Packet>(&mut self, air: &Air<P>, terminal: u32, time: Instant) {
         let contender = &mut self.contenders[terminal as usize];
         contender.engaged = !air.terminal(terminal).is_empty();

@@ -2,16 +2,16 @@ use bentpipe_base::Rng;
 
 use crate::terminal::Burst;
 
-/// A terminal that contends: the burst that it tries to get through, and how often it tried.
+/// Contending terminal: its burst, and the number of attempts.
 #[derive(Clone, Debug)]
 pub(crate) struct Contender {
-    /// What it sends, from its first transmission until it is through or given up.
+    /// The burst, from its first transmission until it gets through or is given up.
     pub burst: Option<Burst>,
-    /// Collisions of this burst.
+    /// Number of collisions of this burst.
     pub collisions: u32,
-    /// True while a transmission is planned: a packet that comes then waits.
+    /// True while a transmission is planned: later packets wait.
     pub engaged: bool,
-    /// The first slot or frame in which it may send, as far as it waits for an echo.
+    /// First slot or frame in which it may send, if it waits for an echo.
     pub free_from: u64,
     pub rng: Rng,
 }
@@ -22,19 +22,19 @@ impl Contender {
         rngs.into_iter().map(one).collect()
     }
 
-    /// Done with this burst, one way or the other.
+    /// Ends the burst, after success or failure.
     pub fn finish(&mut self) -> Option<Burst> {
         self.collisions = 0;
         self.burst.take()
     }
 
-    /// Notes a collision; the burst if it was one too many.
+    /// Records a collision. Returns the burst if the limit is exceeded.
     pub fn collide(&mut self, retries: u32) -> Option<Burst> {
         self.collisions += 1;
         if self.collisions > retries { self.finish() } else { None }
     }
 
-    /// A random one of `2^min(collisions, limit)` units of time.
+    /// Returns a random number below `2^min(collisions, limit)`.
     pub fn units(&mut self, limit: u32) -> u64 {
         self.rng.below(1 << self.collisions.min(limit))
     }

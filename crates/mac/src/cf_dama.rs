@@ -12,29 +12,30 @@ use crate::{CfDamaConfig, MediumConfig, RequestStrategy, SchedulerPlace};
 
 /// Combined free and demand assignment.
 ///
-/// The map of a frame is made so many frames ahead that it reaches the terminals in time, from the requests heard by then.
+/// The map of a frame is made a fixed number of frames ahead, so that it reaches the terminals in time. It uses the requests
+/// heard by then.
 #[derive(Clone, Debug)]
 pub(crate) struct CfDama {
     grid: Grid,
     size: SlotSize,
     config: CfDamaConfig,
-    /// From a terminal to the scheduler.
+    /// Delay from a terminal to the scheduler.
     to_scheduler: Duration,
-    /// From the making of a map to the beginning of its frame.
+    /// Time from the making of a map to the start of its frame.
     ahead: Duration,
     scheduler: Scheduler,
-    /// Requests on their way or not yet considered, in the order in which they are heard.
+    /// Requests in flight or not yet considered, in the order of their arrival.
     requests: VecDeque<Request>,
-    /// Requests that errors hit, in the order in which their terminals learn of it.
+    /// Requests lost by errors, in the order in which their terminals learn of it.
     lost: VecDeque<Request>,
     stations: Vec<Station>,
-    /// The present frame, and whose its slots are.
+    /// Present frame, and the owners of its slots.
     frame: u64,
     map: Vec<Grant>,
     next: Step,
 }
 
-/// A request that the scheduler hears at this time, or that its terminal knows by then to be lost.
+/// Request with the time at which the scheduler hears it, or at which its terminal learns of its loss.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     heard: Instant,
@@ -42,12 +43,12 @@ struct Request {
     slots: u32,
 }
 
-/// What a terminal knows of its requests.
+/// A terminal's knowledge of its requests.
 #[derive(Clone, Debug)]
 struct Station {
-    /// Slots asked for that have not come yet.
+    /// Requested slots that have not arrived yet.
     outstanding: u64,
-    /// What became of its latest request in a random minislot.
+    /// State of its latest request in a random minislot.
     contention: Contention,
     rng: Rng,
 }
@@ -56,8 +57,8 @@ struct Station {
 enum Contention {
     /// It got through, or there was none.
     Clear,
-    /// It collided or errors hit it, as the terminal will learn at this time. From then on it tries in each frame with probability one half, until
-    /// a request gets through.
+    /// It collided or was lost by errors; the terminal learns it at `known`. From then on it tries in each frame with probability
+    /// 1/2, until a request gets through.
     Collided { known: Instant },
 }
 
@@ -65,7 +66,7 @@ enum Contention {
 enum Step {
     Sleep,
     Frame(u64),
-    /// This slot of the present frame.
+    /// A slot of the present frame, by its index.
     Slot(usize),
 }
 
@@ -77,7 +78,7 @@ impl CfDama {
             SchedulerPlace::Hub => whole,
             SchedulerPlace::Onboard => Duration::from_nanos(whole.as_nanos() / 2),
         };
-        // The map must be there when its frame begins; one frame to make it.
+        // The map must arrive before its frame begins; one more frame to make it.
         let frames = to_scheduler.as_nanos().div_ceil(grid.frame().as_nanos()) + 1;
         let scheduler = Scheduler::new(rngs.len() as u32);
         let station = |rng| Station { outstanding: 0, contention: Contention::Clear, rng };
@@ -97,7 +98,7 @@ impl CfDama {
         }
     }
 
-    /// Makes the map of `frame`, all frames before it done.
+    /// Makes the map of `frame`, after all earlier frames.
     fn begin(&mut self, frame: u64) {
         self.frame = frame;
         let start = self.grid.frame_start(frame);
@@ -115,7 +116,7 @@ impl CfDama {
         self.map.extend((0..self.grid.slots()).map(|_| self.scheduler.grant()));
     }
 
-    /// Every terminal that needs more than it asked for asks, in a minislot at the beginning of the frame.
+    /// Lets every terminal that needs more slots than it requested send a request, in a minislot at the start of the frame.
     fn ask<P: Packet>(&mut self, air: &mut Air<P>) {
         let start = self.grid.frame_start(self.frame);
         let mut contenders = Vec::new();
@@ -146,7 +147,7 @@ impl CfDama {
                 self.stations[terminal as usize].contention = Contention::Clear;
                 self.hear(air, terminal, start);
             } else {
-                // The scheduler repeats what it heard, so silence tells.
+                // The scheduler repeats the requests that it heard, so a missing one is lost.
                 let known = start + self.to_scheduler * 2_u64;
                 self.stations[terminal as usize].contention = Contention::Collided { known };
                 air.stats.requests_sent += 1;
@@ -156,20 +157,20 @@ impl CfDama {
         }
     }
 
-    /// Slots that a terminal needs beside those that it asked for.
+    /// Returns the slots that a terminal needs in addition to those requested.
     fn wanted<P: Packet>(&self, air: &Air<P>, terminal: u32) -> u32 {
         let more =
             self.size.needed(air, terminal).saturating_sub(self.stations[terminal as usize].outstanding);
         more.min(u64::from(self.config.request_limit)) as u32
     }
 
-    /// True if errors hit a request of a terminal.
+    /// True if errors hit a request of this terminal.
     fn is_lost(&mut self, terminal: u32) -> bool {
         let probability = self.config.request_loss;
         probability > 0.0 && self.stations[terminal as usize].rng.chance(probability)
     }
 
-    /// A request that leaves at `at` and meets no other, if the terminal wants anything.
+    /// Sends a request without collision at `at`, if the terminal needs slots.
     fn request<P: Packet>(&mut self, air: &mut Air<P>, terminal: u32, at: Instant) {
         let slots = self.wanted(air, terminal);
         if slots > 0 && self.is_lost(terminal) {
@@ -182,7 +183,7 @@ impl CfDama {
         }
     }
 
-    /// A request that leaves at `at` and will be heard.
+    /// Sends a request at `at` that the scheduler will hear.
     fn hear<P: Packet>(&mut self, air: &mut Air<P>, terminal: u32, at: Instant) {
         let slots = self.wanted(air, terminal);
         if slots > 0 {
@@ -192,7 +193,7 @@ impl CfDama {
         }
     }
 
-    /// The owner of a slot uses it.
+    /// Lets the owner of a slot use it.
     fn use_slot<P: Packet>(&mut self, air: &mut Air<P>, place: usize) {
         let Grant { terminal, demand } = self.map[place];
         let slot = self.frame * self.grid.slots() + place as u64;
@@ -211,8 +212,8 @@ impl CfDama {
         }
     }
 
-    /// Looks for what comes next, from slot `from` of the present frame on. Slots that were asked for happen even if they are
-    /// not used any more.
+    /// Finds the next action from slot `from` of the present frame on. Requested slots take place even if they are no longer
+    /// used.
     fn seek<P: Packet>(&mut self, air: &Air<P>, from: usize) {
         let waits = air.anything_waits();
         let happens = |grant: &Grant| grant.demand || (waits && !air.terminal(grant.terminal).is_empty());
@@ -254,7 +255,7 @@ impl<P: Packet> Ticks<P> for CfDama {
         let from = self.grid.first_after(now);
         let frame = self.grid.frame_of(now);
         if self.next == Step::Sleep && (frame > self.frame || self.map.is_empty()) {
-            // No request is queued or under way: the slots slept through went to everyone in turn.
+            // No request is queued or in flight: the skipped slots went to the terminals in turn.
             let first = if self.map.is_empty() { 0 } else { self.frame + 1 };
             self.scheduler.skip((frame - first) * self.grid.slots());
             self.begin(frame);

@@ -17,31 +17,31 @@ pub const MEDIA: &[(&str, &str)] = &[
 /// A shared channel, from many terminals to one receiver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MediumConfig {
-    /// Rate of transmission of whoever sends.
+    /// Transmission rate of the channel.
     pub rate: Rate,
-    /// From the end of a transmission at any terminal to the arrival of its last bit. Terminals are synchronised: what
-    /// they send in one slot meets in one slot.
+    /// Delay from the end of a transmission at any terminal to the arrival of its last bit. Terminals are synchronised:
+    /// transmissions in the same slot arrive in the same slot.
     pub delay_one_way: Duration,
-    /// Who may send when.
+    /// Access scheme.
     pub access: Access,
 }
 
-/// What is a terminal's own.
+/// Configuration of a single terminal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TerminalConfig {
-    /// Room in front of its transmitter, drop-tail. A packet counts until all of it was sent and got through.
+    /// Drop-tail queue of the transmitter. A packet counts until it was sent completely and got through.
     pub queue: Limit,
-    /// Transmission errors besides collisions, drawn for each packet when its last piece is sent. A terminal's error process
-    /// sees the packet as a whole: independent bit errors hit a packet in pieces as often as one in one piece.
+    /// Transmission errors in addition to collisions, drawn per packet when its last piece is sent. The error process sees whole
+    /// packets: independent bit errors hit a packet in pieces as often as one in a single piece.
     pub loss: LossConfig,
 }
 
-/// Who may send when.
+/// Access scheme of a shared channel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Access {
-    /// Slot `i` of each frame belongs to terminal `i mod n`, whether it needs it or not.
+    /// Slot `i` of each frame belongs to terminal `i mod n`, whether it is used or not.
     Tdma(Frame),
-    /// Shares on demand that change at superframes.
+    /// Demand assignment whose shares change at superframes.
     Dama(DamaConfig),
     /// Combined free and demand assignment.
     CfDama(CfDamaConfig),
@@ -53,30 +53,30 @@ pub enum Access {
     Crdsa(CrdsaConfig),
 }
 
-/// A frame of equal slots. Slots follow each other without gaps; `overhead` stands for what is lost in them.
+/// Frame of equal slots. Slots follow each other without gaps; `overhead` accounts for losses within them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frame {
     /// Length of a frame.
     pub length: Duration,
     /// Data slots in it.
     pub slots: u32,
-    /// Share of the channel that carries no packets: guard times, preambles, request minislots.
+    /// Fraction of the channel that carries no packets: guard times, preambles, request minislots.
     pub overhead: f64,
-    /// Bytes that each piece of a packet costs beside its own: a slot may hold several packets, a packet several slots.
+    /// Header bytes per piece of a packet: a slot may hold several packets, and a packet may use several slots.
     pub header: u32,
 }
 
-/// TDMA-DAMA: a terminal asks at the beginning of each superframe with the length of its queue; the hub divides the slots of
-/// a frame in proportion to what it heard, at least one to each that asked.
+/// TDMA-DAMA. At the start of each superframe, terminals report their queue lengths. The hub divides the slots of a frame in
+/// proportion to the reports, at least one to each terminal with a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DamaConfig {
     /// The frame.
     pub frame: Frame,
     /// Frames in a superframe.
     pub superframe: u32,
-    /// Superframes without a request after which the hub takes the last slot back.
+    /// Superframes without a request after which the hub withdraws the last slot.
     pub idle_superframes: u32,
-    /// Probability that errors hit a request: the hub then takes the terminal to need nothing in that superframe.
+    /// Probability that errors hit a request: the hub then assumes no demand of the terminal in that superframe.
     pub request_loss: f64,
 }
 
@@ -86,70 +86,72 @@ pub struct DamaConfig {
 pub struct CfDamaConfig {
     /// The frame.
     pub frame: Frame,
-    /// How terminals ask.
+    /// Request strategy of terminals.
     pub strategy: RequestStrategy,
-    /// Minislots of a frame for requests that contend; those of fixed assignment are one for each terminal.
+    /// Number of contention minislots per frame. Fixed minislots are one per terminal.
     pub minislots: u32,
-    /// Most slots in one request.
+    /// Maximum number of slots per request.
     pub request_limit: u32,
-    /// Probability that errors hit a request. The scheduler repeats what it hears: a terminal knows a round trip later, and asks again.
+    /// Probability that errors hit a request. The scheduler repeats what it hears: a terminal detects the loss a round trip later
+    /// and asks again.
     pub request_loss: f64,
-    /// Where the scheduler sits.
+    /// Location of the scheduler.
     pub scheduler: SchedulerPlace,
 }
 
-/// How a terminal asks for slots.
+/// Request strategy of terminals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestStrategy {
-    /// In a minislot of its own in every frame.
+    /// In the terminal's own minislot in every frame.
     Fixed,
-    /// In a random minislot; requests that meet are lost.
+    /// In a random minislot; colliding requests are lost.
     Random,
-    /// With its packets, in a slot that it uses.
+    /// Together with packets, in a slot that it uses.
     Piggyback,
-    /// With its packets if it has a slot in the frame, else in a random minislot.
+    /// Together with packets if it has a slot in the frame, else in a random minislot.
     Combined,
 }
 
-/// Where the scheduler sits.
+/// Location of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedulerPlace {
-    /// At the receiver, as with a satellite that only repeats.
+    /// At the receiver, with a satellite that only repeats.
     Hub,
-    /// On board, half the way.
+    /// On board the satellite, at half of the one-way delay.
     Onboard,
 }
 
-/// Pure Aloha (Abramson, "The ALOHA system", AFIPS 1970) as in the satellite model of ns-2: a terminal hears its own packet repeated
-/// by the satellite and sends the next one then.
+/// Pure Aloha (Abramson, "The ALOHA system", AFIPS 1970) as in the satellite model of ns-2. A terminal hears the satellite repeat
+/// its packet, and then sends the next one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AlohaConfig {
-    /// Bytes of link header on every packet.
+    /// Link header bytes per packet.
     pub header: u32,
-    /// Wait for the echo, from the end of a transmission.
+    /// Timeout for the echo, from the end of a transmission.
     pub timeout: Duration,
-    /// Mean of the exponentially distributed wait after a timeout.
+    /// Mean of the exponentially distributed back-off after a timeout.
     pub mean_backoff: Duration,
-    /// Retransmissions after which a packet is given up.
+    /// Number of retransmissions after which a packet is given up.
     pub retries: u32,
-    /// Terminals listen for the echo. Without that nobody knows of a collision: what collides is lost, and the next packet leaves at once.
+    /// True if terminals listen for the echo. Otherwise collisions stay unnoticed: collided packets are lost, and the next packet
+    /// leaves at once.
     pub detection: bool,
 }
 
 /// Slotted Aloha (Roberts, "ALOHA packet system with and without slots and capture", 1975).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlottedAlohaConfig {
-    /// Bytes that a slot carries.
+    /// Bytes per slot.
     pub slot_bytes: u32,
-    /// Time in a slot without transmission.
+    /// Guard time in a slot.
     pub guard: Duration,
-    /// Bytes that each piece of a packet costs beside its own.
+    /// Header bytes per piece of a packet.
     pub header: u32,
-    /// Wait for the echo, from the end of a transmission.
+    /// Timeout for the echo, from the end of a transmission.
     pub timeout: Duration,
-    /// After the k-th collision a terminal waits for a random one of `2^min(k, this)` slots.
+    /// After the k-th collision a terminal waits a random number of slots, below `2^min(k, backoff_limit)`.
     pub backoff_limit: u32,
-    /// Retransmissions after which a burst is given up, with all packets that it has a piece of.
+    /// Retransmissions after which a burst is given up, with all packets that have a piece in it.
     pub retries: u32,
 }
 
@@ -159,20 +161,20 @@ pub struct SlottedAlohaConfig {
 pub struct CrdsaConfig {
     /// The frame.
     pub frame: Frame,
-    /// Copies of a burst, in as many slots of its frame.
+    /// Number of copies of a burst, in different slots of its frame.
     pub replicas: u32,
-    /// Most passes of the receiver over a frame, each cancelling what the one before decoded.
+    /// Maximum number of passes of the receiver over a frame. Each pass cancels what the previous one decoded.
     pub iterations: u32,
-    /// Wait for the answer, from the end of a frame.
+    /// Timeout for the answer, from the end of a frame.
     pub timeout: Duration,
-    /// After the k-th failure a terminal waits for a random one of `2^min(k, this)` frames.
+    /// After the k-th failure a terminal waits a random number of frames, below `2^min(k, backoff_limit)`.
     pub backoff_limit: u32,
-    /// Retransmissions after which a burst is given up, with all packets that it has a piece of.
+    /// Retransmissions after which a burst is given up, with all packets that have a piece in it.
     pub retries: u32,
 }
 
 impl Default for Frame {
-    /// 64 slots in 24 ms, a tenth of the channel for the frame itself, 4 bytes to a piece.
+    /// 64 slots in 24 ms, an overhead of 10 %, and a 4-byte header per piece.
     fn default() -> Self {
         Self { length: Duration::from_millis(24), slots: 64, overhead: 0.1, header: 4 }
     }
@@ -198,7 +200,7 @@ impl Default for CfDamaConfig {
 }
 
 impl Default for AlohaConfig {
-    /// The constants of ns-2's satellite model.
+    /// Constants of ns-2's satellite model.
     fn default() -> Self {
         Self {
             header: 16,
@@ -237,7 +239,7 @@ impl Default for CrdsaConfig {
 }
 
 impl Frame {
-    /// Bytes that a slot carries at `rate`, headers of pieces included.
+    /// Returns the bytes per slot at `rate`, headers of pieces included.
     pub fn slot_bytes(&self, rate: Rate) -> u32 {
         let whole = rate.bytes_in(self.length) as f64 * (1.0 - self.overhead);
         (whole / f64::from(self.slots.max(1))) as u32
@@ -270,7 +272,7 @@ impl Frame {
 }
 
 impl Access {
-    /// Name of the scheme in [`MEDIA`].
+    /// Returns the name of the scheme in [`MEDIA`].
     pub fn name(&self) -> &'static str {
         match self {
             Self::Tdma(_) => "tdma",
@@ -284,10 +286,10 @@ impl Access {
 }
 
 impl MediumConfig {
-    /// Checks that `terminals` terminals can share such a channel.
+    /// Checks that `terminals` terminals can share this channel.
     ///
     /// # Errors
-    /// Names the first field that prevents it.
+    /// The first invalid field.
     pub fn validate(&self, terminals: usize) -> Result<(), ConfigError> {
         if self.rate == Rate::ZERO {
             return Err(ConfigError::new("rate", self.rate, "at least 1 bit/s"));
@@ -331,7 +333,7 @@ impl MediumConfig {
         }
     }
 
-    /// The echo comes a one-way delay after the transmission: a shorter wait would give up every packet.
+    /// Checks that the timeout exceeds the one-way delay of the echo: a shorter one would give up every packet.
     fn check_timeout(&self, timeout: Duration) -> Result<(), ConfigError> {
         if timeout < self.delay_one_way {
             return Err(ConfigError::new("timeout", timeout, "at least the one-way delay"));

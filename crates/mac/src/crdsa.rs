@@ -11,8 +11,8 @@ use crate::grid::Grid;
 use crate::tdma::SlotSize;
 use crate::ticks::Ticks;
 
-/// Contention resolution diversity slotted Aloha: copies of a burst in random slots of a frame, and a receiver that subtracts what it
-/// has decoded.
+/// Contention resolution diversity slotted Aloha. Copies of a burst use random slots of a frame, and the receiver subtracts
+/// decoded bursts.
 #[derive(Clone, Debug)]
 pub(crate) struct Crdsa {
     config: CrdsaConfig,
@@ -34,7 +34,7 @@ impl Crdsa {
         }
     }
 
-    /// A terminal sends in a frame: the slots of its copies.
+    /// Lets a terminal send in a frame. Returns the slots of its copies.
     fn transmit<P: Packet>(&mut self, air: &mut Air<P>, terminal: u32) -> Vec<u32> {
         let contender = &mut self.contenders[terminal as usize];
         let load = || air.terminal(terminal).load(self.size.bytes, self.size.header);
@@ -45,7 +45,7 @@ impl Crdsa {
         choose(&mut contender.rng, self.config.replicas, slots)
     }
 
-    /// What becomes of a terminal's burst at the end of its frame.
+    /// Handles the result of a terminal's burst at the end of its frame.
     fn conclude<P: Packet>(&mut self, air: &mut Air<P>, terminal: u32, (end, decoded): (Instant, bool)) {
         let contender = &mut self.contenders[terminal as usize];
         let mut known = end + self.config.timeout;
@@ -70,10 +70,10 @@ impl Crdsa {
     }
 }
 
-/// `count` different numbers below `limit`.
+/// Returns `count` different random numbers below `limit`.
 fn choose(rng: &mut Rng, count: u32, limit: u32) -> Vec<u32> {
     let mut chosen: Vec<u32> = Vec::with_capacity(count as usize);
-    // Floyd's way: each set is as likely as any other, with one draw for each number.
+    // Floyd's algorithm: each set has equal probability, with one draw per number.
     for top in limit - count..limit {
         let draw = rng.below(u64::from(top) + 1) as u32;
         chosen.push(if chosen.contains(&draw) { top } else { draw });
@@ -81,10 +81,11 @@ fn choose(rng: &mut Rng, count: u32, limit: u32) -> Vec<u32> {
     chosen
 }
 
-/// Which bursts a receiver decodes: those with a copy alone in its slot, then those with a copy alone once these are cancelled, and so
-/// on for at most `iterations` passes. A cancelled burst leaves no trace, as the paper assumes of estimates good enough.
+/// Returns true for each burst that the receiver decodes: first those with a copy alone in its slot. Each further pass cancels
+/// the decoded bursts and repeats this, at most `iterations` times. Cancelling is perfect, as the paper assumes for good
+/// estimates.
 pub(crate) fn cancel(copies: &[Vec<u32>], slots: u32, iterations: u32) -> Vec<bool> {
-    // Of each slot: how many copies are left in it, and the sum of their bursts' numbers, which is the number if one is left.
+    // Per slot: number of copies left, and the sum of their burst numbers, which is the number itself if one is left.
     let mut left = vec![(0_u32, 0_usize); slots as usize];
     for (burst, slots) in copies.iter().enumerate() {
         for &slot in slots {
@@ -148,15 +149,15 @@ impl<P: Packet> Ticks<P> for Crdsa {
 mod tests {
     use super::*;
 
-    /// Burst 1 stands alone in slot 2; without its copy in slot 0, burst 0 stands alone there; without burst 0's copy in slot 1,
-    /// burst 2 stands alone there.
+    /// Burst 1 is alone in slot 2. Without its copy in slot 0, burst 0 is alone there; without burst 0's copy in slot 1, burst 2
+    /// is.
     #[test]
     fn cancelling_one_burst_frees_the_next() {
         let copies = [vec![0, 1], vec![0, 2], vec![1, 3], vec![3, 4], vec![4, 3]];
         assert_eq!(cancel(&copies, 5, 1), [false, true, false, false, false]);
         assert_eq!(cancel(&copies, 5, 2), [true, true, false, false, false]);
         assert_eq!(cancel(&copies, 5, 3), [true, true, true, false, false]);
-        // Bursts 3 and 4 chose the same two slots: no pass parts them.
+        // Bursts 3 and 4 chose the same two slots: no pass can separate them.
         assert_eq!(cancel(&copies, 5, 100), [true, true, true, false, false]);
     }
 

@@ -9,41 +9,41 @@ use crate::tdma::SlotSize;
 use crate::ticks::Ticks;
 use crate::{DamaConfig, MediumConfig};
 
-/// Slots on demand, by superframes.
+/// Demand assignment by superframes.
 ///
-/// At the beginning of a superframe every terminal tells how many slots it needs (on a signalling channel of its own). The hub
-/// hears that a one-way delay later, and what it decides reaches the terminals another one later: it holds from the first
-/// superframe after that.
+/// At the start of a superframe every terminal reports the slots that it needs, on a separate signalling channel. The hub
+/// receives the report after a one-way delay, and its decision reaches the terminals after another one. The decision applies
+/// from the next superframe on.
 #[derive(Clone, Debug)]
 pub(crate) struct Dama {
     grid: Grid,
     size: SlotSize,
     config: DamaConfig,
-    /// Requests that have not taken effect, one entry for each superframe until they do: slots needed by each terminal.
+    /// Reports not yet in effect, one entry per superframe: slots needed by each terminal.
     asked: VecDeque<Vec<u64>>,
-    /// Superframes since each terminal's last request that has taken effect; `None` if it holds no slot.
+    /// Superframes since each terminal's last effective report; `None` if it has no slot.
     idle: Vec<Option<u32>>,
-    /// Whose each slot of a frame is in this superframe.
+    /// Owners of the slots of a frame in this superframe.
     owners: Vec<u32>,
-    /// The superframe whose shares `owners` are.
+    /// Superframe of `owners`.
     superframe: u64,
-    /// Dice of each terminal.
+    /// Random stream of each terminal.
     rngs: Vec<Rng>,
-    /// What comes next.
+    /// Next action.
     next: Step,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// Nothing: nobody has slots, packets or requests under way.
+    /// None: there are no slots, packets or pending reports.
     Sleep,
-    /// The beginning of a superframe.
+    /// Start of a superframe.
     Begin(u64),
-    /// A slot whose owner has something to send.
+    /// Slot whose owner has something to send.
     Slot(u64),
 }
 
-/// Stands for a slot without owner.
+/// Marks a slot without owner.
 const NOBODY: u32 = u32::MAX;
 
 impl Dama {
@@ -66,12 +66,12 @@ impl Dama {
         }
     }
 
-    /// Slots of a superframe.
+    /// Returns the number of slots per superframe.
     fn span(&self) -> u64 {
         self.grid.slots() * u64::from(self.config.superframe)
     }
 
-    /// New shares take effect, and every terminal asks.
+    /// Starts a superframe: new shares take effect, and every terminal reports.
     fn begin<P: Packet>(&mut self, air: &mut Air<P>, superframe: u64) {
         self.superframe = superframe;
         let heard = self.asked.pop_front().unwrap_or_default();
@@ -94,8 +94,8 @@ impl Dama {
         self.asked.push_back(asked);
     }
 
-    /// Divides the slots of a frame: one to everyone who holds any, the rest in proportion to what was asked for, by
-    /// largest remainders.
+    /// Divides the slots of a frame: one for each terminal that has any, the rest in proportion to demand by largest
+    /// remainders.
     fn divide(&mut self, heard: &[u64]) {
         self.owners.fill(NOBODY);
         let holders: Vec<usize> = (0..heard.len()).filter(|&i| self.idle[i].is_some()).collect();
@@ -116,7 +116,7 @@ impl Dama {
         self.owners.iter_mut().zip(owners).for_each(|(slot, owner)| *slot = owner);
     }
 
-    /// Looks for what comes next, from slot `from` of the present superframe on.
+    /// Finds the next action from slot `from` of the present superframe on.
     fn seek<P: Packet>(&mut self, air: &Air<P>, from: u64) {
         let end = (self.superframe + 1) * self.span();
         let owner = |slot: &u64| self.owners[(slot % self.grid.slots()) as usize];
@@ -161,7 +161,7 @@ impl<P: Packet> Ticks<P> for Dama {
     fn wake(&mut self, air: &Air<P>, _terminal: u32, now: Instant) {
         let from = self.grid.first_after(now);
         if self.next == Step::Sleep {
-            // Slept through superframes change nothing: nobody held or wanted a slot.
+            // Skipped superframes change nothing: no terminal had or needed a slot.
             self.superframe = (from - 1) / self.span();
         }
         self.seek(air, from);

@@ -1,7 +1,7 @@
 use bentpipe_base::{Duration, Instant};
 
-/// Frames of equal slots from time zero on. Slots are numbered through all frames; a slot begins at the whole nanosecond, so
-/// that a frame whose length is no multiple of its slots does not drift.
+/// Frames of equal slots from time zero on, with consecutive slot numbers. A slot begins at a whole nanosecond computed from
+/// its number, so that the grid does not drift.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Grid {
     frame: u64,
@@ -9,34 +9,34 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// Of a frame of at least one nanosecond for each of its slots.
+    /// Makes a grid; the frame has at least one nanosecond per slot.
     pub fn new(frame: Duration, slots: u32) -> Self {
         Self { frame: frame.as_nanos(), slots: u64::from(slots) }
     }
 
-    /// Slots in a frame.
+    /// Returns the slots per frame.
     pub fn slots(&self) -> u64 {
         self.slots
     }
 
-    /// Beginning of slot `slot`, the end of the one before.
+    /// Returns the start of slot `slot`, which is the end of the previous one.
     pub fn start(&self, slot: u64) -> Instant {
         let (frame, place) = (slot / self.slots, slot % self.slots);
         let within = u128::from(place) * u128::from(self.frame) / u128::from(self.slots);
         Instant::from_nanos(frame * self.frame + within as u64)
     }
 
-    /// Beginning of frame `frame`.
+    /// Returns the start of frame `frame`.
     pub fn frame_start(&self, frame: u64) -> Instant {
         Instant::from_nanos(frame * self.frame)
     }
 
-    /// The frame that `now` lies in.
+    /// Returns the frame that contains `now`.
     pub fn frame_of(&self, now: Instant) -> u64 {
         now.as_nanos() / self.frame
     }
 
-    /// The first slot that begins after `now`.
+    /// Returns the first slot that begins after `now`.
     pub fn first_after(&self, now: Instant) -> u64 {
         let (frame, within) = (now.as_nanos() / self.frame, now.as_nanos() % self.frame);
         let mut slot = frame * self.slots
@@ -47,7 +47,7 @@ impl Grid {
         slot
     }
 
-    /// Length of a frame.
+    /// Returns the length of a frame.
     pub fn frame(&self) -> Duration {
         Duration::from_nanos(self.frame)
     }

@@ -1,8 +1,8 @@
-//! A channel that several terminals share: who sends when, and what becomes of those who send at once.
+//! A channel shared by several terminals: access schemes and collisions.
 //!
-//! A [`Medium`] is what a [`Link`](bentpipe_net::Link) is for one sender: a pure state machine, generic over the packet and
-//! told the time by its driver. Terminals queue packets; the access scheme ([`Access`]) decides which of them sends in which
-//! slot; what gets through arrives at the one receiver (the hub of a star) after the one-way delay.
+//! A [`Medium`] is the counterpart of a [`Link`](bentpipe_net::Link) for several senders: a pure state machine, generic over
+//! the packet. Its driver supplies the time. Terminals queue packets, and the access scheme ([`Access`]) selects the sender of
+//! each slot. Successful packets arrive at the single receiver (the hub of a star) after the one-way delay.
 //!
 //! Reading order: `config`, `medium`, `terminal`, `grid`, then the schemes: `tdma`, `dama`, `scheduler` and `cf_dama`, `aloha`,
 //! `slotted`, `crdsa`.

@@ -16,12 +16,12 @@ use crate::{Access, MediumConfig, TerminalConfig};
 
 /// A channel that several terminals share towards one receiver.
 ///
-/// Driven as a [`Link`](bentpipe_net::Link): the driver calls [`Medium::enqueue`] with a packet and its terminal, or [`Medium::deliver`]
-/// when [`Medium::next_event`] has come, until it returns nothing; after either it fetches what was lost with
-/// [`Medium::poll_dropped`]; then it reads [`Medium::next_event`] again. Time must not go backwards. At one instant, slots that
-/// begin come before arrivals at the terminals.
+/// Its driver uses it like a [`Link`](bentpipe_net::Link). It calls [`Medium::enqueue`] with a packet and its terminal. At
+/// [`Medium::next_event`] it calls [`Medium::deliver`] until that returns nothing. After either it fetches lost packets with
+/// [`Medium::poll_dropped`], then reads [`Medium::next_event`] again. Time must not run backwards. At the same instant, slots
+/// begin before packets arrive at terminals.
 ///
-/// Frames in which nobody has anything to send cost nothing, and slots are worked off in one go when their outcome is needed.
+/// Frames without anything to send cost no computation. Slots are processed in batches, when their outcome is needed.
 #[derive(Clone, Debug)]
 pub struct Medium<P> {
     air: Air<P>,
@@ -38,7 +38,7 @@ enum Scheme {
     Crdsa(Crdsa),
 }
 
-/// Does `$do` with whatever scheme it is.
+/// Executes `$do` with the scheme's own type.
 macro_rules! with {
     ($scheme:expr, $name:ident => $do:expr) => {
         match $scheme {
@@ -53,10 +53,11 @@ macro_rules! with {
 }
 
 impl<P: Packet> Medium<P> {
-    /// The medium `name` of a run with `seed`, shared by these terminals: name, seed and place of a terminal choose its random streams.
+    /// Makes the medium `name` of a run with `seed`, for these terminals. Name, seed and index of a terminal select its random
+    /// streams.
     ///
     /// # Errors
-    /// If there can be no such medium; names the first field that prevents it.
+    /// The first invalid field.
     pub fn new(
         config: &MediumConfig,
         terminals: &[TerminalConfig],
@@ -83,7 +84,7 @@ impl<P: Packet> Medium<P> {
         Ok(Self { air, scheme })
     }
 
-    /// Gives `terminal` a packet to send.
+    /// Queues a packet at `terminal`.
     ///
     /// # Panics
     /// If there is no such terminal.
@@ -96,61 +97,61 @@ impl<P: Packet> Medium<P> {
         Verdict::Accepted
     }
 
-    /// The next packet that has arrived by `now`, and its terminal; call until it returns nothing.
+    /// Returns the next packet that has arrived by `now`, with its terminal. Call it until it returns nothing.
     pub fn deliver(&mut self, now: Instant) -> Option<(u32, P)> {
         self.settle(now);
         self.air.land(now)
     }
 
-    /// The next packet that was dropped, and its terminal; each packet comes out exactly once, here or from [`Medium::deliver`].
+    /// Returns the next dropped packet, with its terminal. Each packet is returned exactly once, here or by [`Medium::deliver`].
     pub fn poll_dropped(&mut self) -> Option<(u32, Dropped<P>)> {
         self.air.poll_dropped()
     }
 
-    /// When [`Medium::deliver`] must be called next; [`Instant::FAR_FUTURE`] while nothing is pending.
+    /// Returns the time of the next [`Medium::deliver`] call; [`Instant::FAR_FUTURE`] if nothing is pending.
     pub fn next_event(&self) -> Instant {
         let acts = with!(&self.scheme, scheme => Ticks::<P>::next(scheme));
         if acts == Instant::FAR_FUTURE {
             return self.air.next_due();
         }
-        // Nothing that a slot brings about is seen before the way to the receiver is behind it.
+        // The effect of a slot is visible only after the one-way delay to the receiver.
         self.air.next_due().min(acts + self.air.delay_one_way)
     }
 
-    /// Works off everything that happens up to and including `now`.
+    /// Processes all actions up to and including `now`.
     pub fn settle(&mut self, now: Instant) {
         with!(&mut self.scheme, scheme => while Ticks::<P>::next(scheme) <= now {
             scheme.act(&mut self.air);
         });
     }
 
-    /// The counters so far.
+    /// Returns the counters.
     pub fn stats(&self) -> &MediumStats {
         &self.air.stats
     }
 
-    /// The counters of a terminal so far, as if it had a link of its own.
+    /// Returns the counters of a terminal, as those of a link of its own.
     pub fn terminal_stats(&self, terminal: u32) -> &LinkStats {
         &self.air.terminal(terminal).stats
     }
 
-    /// Time that a terminal has spent sending.
+    /// Returns the total transmission time of a terminal.
     pub fn busy_time(&self, terminal: u32) -> Duration {
         self.air.terminal(terminal).busy
     }
 
-    /// What waits at a terminal at `now`, packets of a burst that is not through included.
+    /// Returns the queue of a terminal at `now`, including packets of a pending burst.
     pub fn backlog(&mut self, now: Instant, terminal: u32) -> Backlog {
         self.settle(now);
         self.air.terminal(terminal).backlog()
     }
 
-    /// Terminals.
+    /// Returns the number of terminals.
     pub fn terminals(&self) -> u32 {
         self.air.terminals.len() as u32
     }
 
-    /// Packets accepted that have neither arrived nor been dropped.
+    /// Returns the packets accepted that have neither arrived nor been dropped.
     pub fn packets_inside(&self) -> usize {
         self.air.packets_inside()
     }

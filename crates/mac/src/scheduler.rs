@@ -1,29 +1,29 @@
 use std::collections::VecDeque;
 
-/// The scheduler of combined free and demand assignment: gives away one slot after the other.
+/// Scheduler of combined free and demand assignment: assigns one slot after another.
 ///
-/// As long as requests are queued, slots go to the first of them; otherwise to the terminals in turn. A terminal that is given what
-/// it asked for goes to the end of that turn: it can ask again with its packets, so that free slots go to those who were silent
+/// While requests are queued, slots go to the first of them, otherwise to the terminals in turn. A terminal that receives
+/// requested slots moves to the end of the turn. It can request again with its packets, so free slots go to silent terminals
 /// (Le-Ngoc and Mohammed 1993).
 #[derive(Clone, Debug)]
 pub struct Scheduler {
-    /// Terminals and the slots that they still get, first come, first served.
+    /// Terminals with their remaining requested slots, first come, first served.
     requests: VecDeque<(u32, u32)>,
     /// Terminals in the order of their turn.
     turn: VecDeque<u32>,
 }
 
-/// To whom a slot goes.
+/// Assignment of a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Grant {
     /// The terminal.
     pub terminal: u32,
-    /// True if it asked for the slot, false if it is a free one.
+    /// True for a requested slot, false for a free one.
     pub demand: bool,
 }
 
 impl Scheduler {
-    /// For terminals 0 to `terminals` - 1, of which there is at least one.
+    /// Makes a scheduler for terminals 0 to `terminals` - 1; at least one.
     pub fn new(terminals: u32) -> Self {
         Self { requests: VecDeque::new(), turn: (0..terminals).collect() }
     }
@@ -40,7 +40,7 @@ impl Scheduler {
         self.requests.is_empty()
     }
 
-    /// Gives the next slot away.
+    /// Assigns the next slot.
     pub fn grant(&mut self) -> Grant {
         let Some((terminal, left)) = self.requests.front_mut() else {
             let terminal = self.turn[0];
@@ -59,7 +59,7 @@ impl Scheduler {
         Grant { terminal, demand: true }
     }
 
-    /// Gives away `slots` slots of which nobody needs to know the owner, while no request is queued.
+    /// Assigns `slots` free slots whose owners do not matter, while no request is queued.
     pub fn skip(&mut self, slots: u64) {
         debug_assert!(self.is_idle(), "a slot that was asked for is not skipped");
         let turns = slots % self.turn.len() as u64;
@@ -79,7 +79,7 @@ mod tests {
         (0..4).map(|_| scheduler.grant()).map(|grant| (grant.terminal, grant.demand)).collect()
     }
 
-    /// Three terminals, four slots to a frame; B asked for two slots, then C for one.
+    /// Three terminals, four slots per frame; B requested two slots, then C one.
     #[test]
     fn requests_go_first_and_free_slots_to_those_who_were_silent() {
         let mut scheduler = Scheduler::new(3);

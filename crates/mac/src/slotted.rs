@@ -10,12 +10,12 @@ use crate::backoff::Contender;
 use crate::grid::Grid;
 use crate::ticks::Ticks;
 
-/// Slotted Aloha: who has something to send does so in the next slot, and who does so alone gets through.
+/// Slotted Aloha: a terminal sends in the next slot, and gets through if it is the only sender.
 #[derive(Clone, Debug)]
 pub(crate) struct Slotted {
     config: SlottedAlohaConfig,
     grid: Grid,
-    /// Time on the air in a slot.
+    /// Transmission time within a slot.
     sending: Duration,
     contenders: Vec<Contender>,
     /// Slots in which terminals will send.
@@ -41,7 +41,7 @@ impl Slotted {
         air.count_burst(terminal, self.sending);
     }
 
-    /// The only transmission of its slot, which ends at `end`.
+    /// Handles the only transmission of a slot, which ends at `end`.
     fn succeed<P: Packet>(&mut self, air: &mut Air<P>, terminal: u32, end: Instant) {
         let contender = &mut self.contenders[terminal as usize];
         if let Some(burst) = contender.finish() {
@@ -61,7 +61,7 @@ impl Slotted {
         self.plan.push(Reverse((self.grid.first_after(end + self.config.timeout) + wait, terminal)));
     }
 
-    /// At `time` a terminal knows what became of its burst and turns to the next.
+    /// Handles the end of a burst at `time`, when its terminal knows the result, and starts the next one.
     fn go_on<P: Packet>(&mut self, air: &Air<P>, terminal: u32, time: Instant) {
         let contender = &mut self.contenders[terminal as usize];
         contender.engaged = !air.terminal(terminal).is_empty();

@@ -1,42 +1,43 @@
 use bentpipe_base::Duration;
 use serde::Serialize;
 
-/// What a shared medium counts, over all its terminals.
+/// Counters of a shared medium, over all its terminals.
 ///
-/// A burst is what a terminal sends at once: a slot's worth of pieces of packets, or a whole packet of pure Aloha. Copies of
-/// CRDSA count as one burst. A burst sent again counts again.
+/// A burst is one transmission of a terminal: a slot with pieces of packets, or a whole packet in pure Aloha. Copies in CRDSA
+/// count as one burst. A retransmitted burst counts again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct MediumStats {
-    /// Packets that terminals were given to send, accepted or not.
+    /// Packets offered to terminals, accepted or not.
     pub offered_packets: u64,
-    /// Bytes of them, without what the medium adds.
+    /// Bytes of offered packets, without the medium's overhead.
     pub offered_bytes: u64,
     /// Packets that got through the medium; errors may still have hit them.
     pub carried_packets: u64,
-    /// Bytes of them, without what the medium adds.
+    /// Bytes of carried packets, without the medium's overhead.
     pub carried_bytes: u64,
     /// Transmissions.
     pub bursts_sent: u64,
-    /// Transmissions lost in a collision.
+    /// Transmissions lost by collisions.
     pub bursts_collided: u64,
     /// Packets given up after too many collisions.
     pub given_up_packets: u64,
-    /// Requests for slots that were sent.
+    /// Slot requests sent.
     pub requests_sent: u64,
-    /// Requests for slots that met another one and were lost.
+    /// Slot requests lost by collisions.
     pub requests_collided: u64,
-    /// Requests for slots that errors hit.
+    /// Slot requests lost by errors.
     pub requests_lost: u64,
-    /// Slots that terminals had asked for, whether used or not.
+    /// Slots requested by terminals, used or not.
     pub demand_slots: u64,
-    /// Slots used that nobody had asked for.
+    /// Slots used without a request.
     pub free_slots_used: u64,
-    /// Sum over the packets carried: from the arrival at the terminal to the end of the transmission that completed it.
+    /// Sum over the carried packets of the time from arrival at the terminal to the end of the last transmission.
     pub access_delay_sum: Duration,
 }
 
 impl MediumStats {
-    /// Mean time from the arrival of a packet at its terminal to the end of the transmission that completed it; none before the first.
+    /// Returns the mean time from a packet's arrival at its terminal to the end of its last transmission; `None` before the
+    /// first.
     pub fn mean_access_delay(&self) -> Option<Duration> {
         (self.carried_packets > 0).then(|| self.access_delay_sum / self.carried_packets)
     }

@@ -6,7 +6,7 @@ use crate::air::Air;
 use crate::grid::Grid;
 use crate::ticks::Ticks;
 
-/// What a slot carries, and who sends in it.
+/// Capacity of a slot, and transmission in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SlotSize {
     pub bytes: u32,
@@ -18,7 +18,7 @@ impl SlotSize {
         Self { bytes: frame.slot_bytes(rate), header: frame.header }
     }
 
-    /// `terminal` uses slot `slot`, if it has anything to send.
+    /// Lets `terminal` use slot `slot`, if it has something to send.
     pub fn send<P: Packet>(self, air: &mut Air<P>, terminal: u32, (grid, slot): (&Grid, u64)) {
         let sender = air.terminal(terminal);
         if sender.is_empty() {
@@ -30,7 +30,7 @@ impl SlotSize {
         air.carry(terminal, burst, end);
     }
 
-    /// Slots that `terminal` would need for all it has.
+    /// Returns the slots that `terminal` needs for its queue.
     pub fn needed<P: Packet>(self, air: &Air<P>, terminal: u32) -> u64 {
         air.terminal(terminal).slots_needed(self.bytes, self.header)
     }
@@ -42,7 +42,7 @@ pub(crate) struct Tdma {
     grid: Grid,
     size: SlotSize,
     terminals: u64,
-    /// The next slot whose owner has something to send.
+    /// Next slot whose owner has something to send.
     slot: Option<u64>,
 }
 
@@ -56,7 +56,7 @@ impl Tdma {
         ((slot % self.grid.slots()) % self.terminals) as u32
     }
 
-    /// Looks from slot `from` on: everyone has a slot within two frames.
+    /// Searches from slot `from` on: every terminal has a slot within two frames.
     fn seek<P: Packet>(&mut self, air: &Air<P>, from: u64) {
         let within = from..from + 2 * self.grid.slots();
         self.slot = within.into_iter().find(|&slot| !air.terminal(self.owner(slot)).is_empty());
@@ -71,7 +71,7 @@ impl<P: Packet> Ticks<P> for Tdma {
     fn act(&mut self, air: &mut Air<P>) {
         let Some(slot) = self.slot else { return };
         self.size.send(air, self.owner(slot), (&self.grid, slot));
-        // If no terminal has anything left, the search would go through all slots.
+        // Without queued packets the search would not end.
         self.slot = None;
         if air.anything_waits() {
             self.seek(air, slot + 1);

@@ -5,7 +5,7 @@ use bentpipe_net::{Backlog, Limit, LinkStats, Loss, Packet};
 
 use crate::TerminalConfig;
 
-/// A terminal: its queue and what of the packet at its head is through already.
+/// A terminal: its queue, and the progress of the first packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Terminal<P> {
     queue: VecDeque<Waiting<P>>,
@@ -15,29 +15,29 @@ pub(crate) struct Terminal<P> {
     head_carried: u32,
     pub loss: Option<Loss>,
     pub stats: LinkStats,
-    /// Time spent sending.
+    /// Total transmission time.
     pub busy: Duration,
 }
 
-/// A packet at its terminal.
+/// Packet in a terminal's queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiting<P> {
     pub packet: P,
-    /// When it came.
+    /// Arrival time.
     pub since: Instant,
 }
 
-/// What a terminal sends at once, from the head of its queue on.
+/// Content of one transmission, from the head of the queue on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Burst {
     /// Packets whose last byte it carries.
     pub completes: u32,
-    /// Bytes carried of the packet after those, when it is through.
+    /// Carried bytes of the next packet, after the burst got through.
     pub head_carried: u32,
 }
 
 impl<P: Packet> Terminal<P> {
-    /// Of a validated configuration; `rng` is its stream for losses.
+    /// Makes a terminal of a validated configuration; `rng` is its random stream for losses.
     pub fn new(config: &TerminalConfig, rng: Rng) -> Self {
         Self {
             queue: VecDeque::new(),
@@ -50,7 +50,7 @@ impl<P: Packet> Terminal<P> {
         }
     }
 
-    /// Takes a packet in, or gives it back if there is no room.
+    /// Queues a packet, or returns it if the queue is full.
     pub fn admit(&mut self, now: Instant, packet: P) -> Result<(), P> {
         let size = packet.size();
         self.stats.enqueued_packets += 1;
@@ -65,7 +65,7 @@ impl<P: Packet> Terminal<P> {
         Ok(())
     }
 
-    /// What waits here, the packets of a burst that is not through included.
+    /// Returns the queue, including packets of a pending burst.
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
@@ -74,12 +74,12 @@ impl<P: Packet> Terminal<P> {
         self.queue.is_empty()
     }
 
-    /// Size on the wire of the first packet, if there is one.
+    /// Returns the size on the wire of the first packet, if there is one.
     pub fn head_size(&self) -> Option<u32> {
         self.queue.front().map(|waiting| waiting.packet.size())
     }
 
-    /// As much of the queue as fits into `room` bytes, each piece with a header of `header` bytes.
+    /// Returns a burst with as much of the queue as fits into `room` bytes; each piece has a header of `header` bytes.
     pub fn load(&self, room: u32, header: u32) -> Burst {
         let mut burst = Burst { completes: 0, head_carried: self.head_carried };
         let mut left = room;
@@ -99,21 +99,21 @@ impl<P: Packet> Terminal<P> {
         burst
     }
 
-    /// Slots of `room` bytes that the queue needs, if every packet and every slot cost one header; what a terminal asks for.
+    /// Returns the slots of `room` bytes to request for the queue, with one header per packet and per slot.
     pub fn slots_needed(&self, room: u32, header: u32) -> u64 {
         let bytes =
             self.backlog.bytes - u64::from(self.head_carried) + u64::from(header) * self.queue.len() as u64;
         bytes.div_ceil(u64::from(room - header))
     }
 
-    /// The next packet that leaves.
+    /// Returns the next packet that leaves.
     pub fn pop(&mut self) -> Option<Waiting<P>> {
         let waiting = self.queue.pop_front()?;
         self.backlog.remove(waiting.packet.size());
         Some(waiting)
     }
 
-    /// Notes how much of the first packet is through.
+    /// Sets the carried bytes of the first packet.
     pub fn set_head_carried(&mut self, bytes: u32) {
         self.head_carried = bytes;
     }

@@ -3,16 +3,16 @@ use bentpipe_net::Packet;
 
 use crate::air::Air;
 
-/// An access scheme in motion. It acts at times of its own, one after the other; between two of them only arrivals at the
-/// terminals change anything.
+/// Interface of an access scheme. It acts at its own times, in order. Between two actions only arrivals at the terminals change
+/// its state.
 pub(crate) trait Ticks<P: Packet> {
-    /// When it acts next, [`Instant::FAR_FUTURE`] while there is nothing to do. What it then does reaches the receiver a one-way
-    /// delay later at the earliest.
+    /// Returns the time of the next action; [`Instant::FAR_FUTURE`] if there is none. Its effect reaches the receiver at least a
+    /// one-way delay later.
     fn next(&self) -> Instant;
 
-    /// Does what happens at [`Ticks::next`].
+    /// Executes the action at [`Ticks::next`].
     fn act(&mut self, air: &mut Air<P>);
 
-    /// A packet came to `terminal` at `now`, after everything up to and including `now` was done.
+    /// Handles a packet's arrival at `terminal` at `now`, after all actions up to and including `now`.
     fn wake(&mut self, air: &Air<P>, terminal: u32, now: Instant);
 }

@@ -1,4 +1,4 @@
-//! Each access scheme by hand: slots, requests and collisions at the times that a pencil finds.
+//! Access schemes against times computed by hand: slots, requests and collisions.
 
 mod common;
 
@@ -12,7 +12,7 @@ use common::{Bench, DELAY, medium_of, us};
 
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
-/// Ten slots of 1 ms, each of 100 bytes at 800 kbit/s; pieces cost nothing.
+/// Ten slots of 1 ms with 100 bytes each at 800 kbit/s; pieces have no header.
 fn frame() -> Frame {
     Frame { length: MS(10), slots: 10, overhead: 0.0, header: 0 }
 }
@@ -29,12 +29,12 @@ fn arrivals(bench: &Bench) -> Vec<(u64, u32)> {
 #[test]
 fn tdma_serves_each_terminal_in_its_slots_and_cuts_packets() {
     let mut bench = Bench::new(&medium_of(Access::Tdma(frame()), rate()), 5, 1);
-    // Slots 2, 7, 12 ... are those of terminal 2. The slot that has begun is over for who comes later.
+    // Terminal 2 owns slots 2, 7, 12 ... A packet that arrives after the start of a slot misses it.
     bench.offer(us(2_000), 2, 250);
     bench.offer(us(2_000), 2, 50);
     bench.offer(us(2_500), 3, 100);
     bench.finish();
-    // 100 bytes in slots 7, 12 and 50 in slot 17, where the next packet fits as well.
+    // 100 bytes each in slots 7 and 12, and 50 in slot 17, where the next packet also fits.
     assert_eq!(arrivals(&bench), [(4_000, 3), (18_000, 2), (18_000, 2)]);
     assert_eq!(bench.medium.busy_time(2), MS(3));
     assert_eq!(bench.medium.stats().bursts_sent, 4);
@@ -44,7 +44,7 @@ fn tdma_serves_each_terminal_in_its_slots_and_cuts_packets() {
 fn every_piece_costs_a_header() {
     let config = medium_of(Access::Tdma(Frame { header: 10, ..frame() }), rate());
     let mut bench = Bench::new(&config, 10, 1);
-    // 90 + 90 + 70 bytes; the third slot has room for a header and 10 of the next packet's 90, and the fourth for the rest.
+    // 90 + 90 + 70 bytes. The third slot also holds a header and 10 of the next packet's 90 bytes, and the fourth the rest.
     bench.offer(us(1), 0, 250);
     bench.offer(us(1), 0, 90);
     bench.finish();
@@ -61,21 +61,22 @@ fn a_silent_terminal_of_tdma_dama_waits_for_a_superframe_and_a_round_trip() {
     let mut bench = Bench::new(&dama(), 3, 1);
     bench.offer(us(1_000), 1, 300);
     bench.finish();
-    // Asks at 20 ms, may send from 520 ms on.
+    // The report at 20 ms gives slots from 520 ms on.
     assert_eq!(arrivals(&bench), [(523_000, 1)]);
-    // It asked at 20, 40, ... and at 520 ms, when the first slots were only about to come.
+    // Reports left at 20, 40, ... and at 520 ms, just before the first slots.
     assert_eq!(bench.medium.stats().requests_sent, 26);
 }
 
 #[test]
 fn tdma_dama_divides_by_what_was_asked_for() {
     let mut bench = Bench::new(&dama(), 3, 1);
-    // 30 and 10 slots asked for: of the ten slots each gets one, the other eight go 6 : 2. Terminal 2 asks for nothing and gets nothing.
+    // 30 and 10 slots are requested. Each terminal gets one of the ten slots; the other eight are divided 6 : 2. Terminal 2
+    // requests and gets nothing.
     bench.offer(us(1_000), 0, 3_000);
     bench.offer(us(1_000), 1, 1_000);
     bench.finish();
-    // 7 slots a frame: the thirtieth is the second of the fifth frame. 3 slots a frame behind them: the tenth is the first of the fourth.
-    // The superframe of 560 ms on still knows of the requests of 60 ms, when both had all to send.
+    // With 7 slots per frame, the 30th is the second of the fifth frame. With 3 slots behind them, the tenth is the first of the
+    // fourth. The superframe from 560 ms on still uses the reports of 60 ms, when both queues were full.
     assert_eq!(arrivals(&bench), [(558_000, 1), (562_000, 0)]);
 }
 
@@ -87,7 +88,7 @@ fn cf_dama(strategy: RequestStrategy) -> CfDamaConfig {
 fn an_empty_cf_dama_serves_at_once_by_free_slots() {
     let config = medium_of(Access::CfDama(cf_dama(RequestStrategy::Combined)), rate());
     let mut bench = Bench::new(&config, 3, 1);
-    // The slots go 0, 1, 2, 0, 1, 2, 0, 1, 2, 0 | 1, 2, 0, ...; frame 3 begins with terminal 0 again.
+    // The slots go to 0, 1, 2, 0, 1, 2, 0, 1, 2, 0 | 1, 2, 0, ...; frame 3 begins with terminal 0 again.
     bench.offer(us(30_000), 1, 100);
     bench.offer(us(41_500), 1, 100);
     bench.finish();
@@ -105,20 +106,21 @@ fn with_six_terminals_a_free_slot_comes_within_two_and_a_quarter_milliseconds() 
         bench.offer(us(start), 3, 80);
         bench.finish();
         let served = bench.arrived[0].0.since(us(start)).as_millis_f64() - 250.0;
-        // Every sixth slot of 0.375 ms, and the slot itself.
+        // Every sixth slot of 0.375 ms, plus the slot itself.
         assert!(served > 0.0 && served <= 2.25 + 2.0 * 0.375, "{served} ms");
     }
 }
 
 #[test]
 fn requests_are_served_a_round_trip_and_a_frame_later() {
-    // With a minislot for each: asked at 10 ms, heard at 260 ms, known to all by 260 + 10 (making the map) + 250 = 520 ms and in force
-    // from the frame that begins there on; with the scheduler on board, 125 ms each way, from the frame at 280 ms on.
+    // With a minislot each, requests leave at 10 ms and arrive at 260 ms. The map is known at 260 + 10 (making it) + 250 = 520
+    // ms, and applies from the frame that begins then. With the scheduler on board (125 ms each way) it applies from 280 ms on.
     for (scheduler, first) in [(SchedulerPlace::Hub, 520), (SchedulerPlace::Onboard, 280)] {
         let strategy = cf_dama(RequestStrategy::Fixed);
         let config = medium_of(Access::CfDama(CfDamaConfig { scheduler, ..strategy }), rate());
         let mut bench = Bench::new(&config, 2, 1);
-        // Half of the slots are free ones of terminal 0: 5 a frame, so that 320 slots are not through when the first asked for comes.
+        // Half of the slots are free slots of terminal 0, 5 per frame, so that 320 slots are not complete when the first
+        // requested one arrives.
         bench.offer(us(9_999), 0, 32_000);
         bench.look(Instant::ZERO + MS(first) + MS(2));
         assert_eq!(bench.medium.stats().demand_slots, 3, "{scheduler:?}");
@@ -134,7 +136,7 @@ fn contending_requests_collide_and_are_tried_again() {
     }
     bench.look(us(10_000));
     assert_eq!((bench.medium.stats().requests_sent, bench.medium.stats().requests_collided), (2, 2));
-    // They know at 510 ms.
+    // The terminals learn it at 510 ms.
     bench.look(us(509_999));
     assert_eq!(bench.medium.stats().requests_sent, 2);
     bench.finish();
@@ -143,7 +145,7 @@ fn contending_requests_collide_and_are_tried_again() {
 
 #[test]
 fn a_lost_request_is_repeated_a_round_trip_later() {
-    // With a minislot for each, at 10 ms: what is lost is known at 510 ms, and the next request leaves with that frame.
+    // With a minislot each, at 10 ms: the loss is known at 510 ms, and the next request leaves with that frame.
     let lossy = CfDamaConfig { request_loss: 1.0, ..cf_dama(RequestStrategy::Fixed) };
     let mut bench = Bench::new(&medium_of(Access::CfDama(lossy), rate()), 10, 1);
     bench.offer(us(9_999), 0, 32_000);
@@ -188,12 +190,12 @@ fn packets_of_pure_aloha_that_overlap_are_lost_and_those_that_touch_are_not() {
     let mut bench = Bench::new(&aloha(), 4, 1);
     bench.offer(us(0), 0, 100);
     bench.offer(us(999), 1, 100);
-    // Meets the second only; the first is over.
+    // It collides with the second packet only; the first has ended.
     bench.offer(us(1_500), 2, 100);
     bench.finish();
     let stats = bench.medium.stats();
     assert!(stats.bursts_collided >= 3 && stats.carried_packets == 3, "{stats:?}");
-    // Nobody tries again before the echo was missed.
+    // No terminal retries before the timeout of the echo.
     assert!(arrivals(&bench)[0].0 >= 1_000 + 270_000);
 }
 
@@ -212,7 +214,7 @@ fn without_collision_detection_the_next_packet_leaves_at_once_and_what_collides_
     let mut bench = Bench::new(&medium_of(Access::Aloha(config), rate()), 3, 1);
     bench.offer(us(0), 0, 100);
     bench.offer(us(0), 0, 100);
-    // Meets the second of the first terminal.
+    // It collides with the second packet of the first terminal.
     bench.offer(us(1_500), 1, 100);
     bench.offer(us(1_500), 1, 100);
     bench.finish();
@@ -233,7 +235,7 @@ fn a_burst_is_given_up_after_its_retries_with_every_packet_in_it() {
         ..SlottedAlohaConfig::default()
     };
     let mut bench = Bench::new(&medium_of(Access::SlottedAloha(config), rate()), 2, 1);
-    // Without backoff both meet in every try. Terminal 0's burst holds one packet and the beginning of the next.
+    // Without back-off both collide at every attempt. Terminal 0's burst holds one packet and the start of the next.
     bench.offer(us(0), 0, 60);
     bench.offer(us(0), 0, 60);
     bench.offer(us(0), 0, 60);
@@ -261,7 +263,7 @@ fn frames_in_which_nobody_sends_cost_nothing() {
         let mut bench = Bench::new(&medium_of(access, Rate::from_mbps(2)), 5, 1);
         bench.offer(us(1), 0, 40);
         bench.finish();
-        // A year later.
+        // One year later.
         bench.offer(Instant::ZERO + Duration::from_secs(31_557_600), 1, 40);
         bench.finish();
         assert!(bench.events < 40, "{name}: {} events", bench.events);

@@ -1,5 +1,6 @@
-//! What every medium keeps, whatever its configuration and its load: packets are conserved, come out once, in the order of each terminal,
-//! not before the one-way delay, not faster than the channel, and never get stuck. The bench checks some of that on the way.
+//! Invariants of every medium for random configurations and loads. Packets are conserved and come out once, in the order of each
+//! terminal. They need at least the one-way delay, do not exceed the channel's rate, and never get stuck. The bench checks part
+//! of this during the run.
 
 mod common;
 
@@ -21,7 +22,7 @@ fn frame() -> impl Strategy<Value = Frame> {
     })
 }
 
-/// What errors take of the requests: often nothing.
+/// Request loss probability, often zero.
 fn lost() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), 0.0..0.9]
 }
@@ -104,7 +105,7 @@ proptest! {
         let mut offers = Vec::new();
         let mut now = Instant::ZERO;
         for (gap, terminal, size) in load {
-            // Bursts, and pauses in between.
+            // Bursts with pauses between them.
             now += Duration::from_micros(if gap < 40_000 { 0 } else { gap });
             let terminal = terminal % terminals.len() as u32;
             offers.push((now, terminal));
@@ -132,7 +133,7 @@ proptest! {
         }
     }
 
-    /// Asked early or late, a medium says the same.
+    /// The results do not depend on the times at which a medium is queried.
     #[test]
     fn it_does_not_matter_how_often_a_medium_is_asked(
         access in access(),

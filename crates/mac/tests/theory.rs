@@ -1,4 +1,4 @@
-//! Throughput and delay against what the literature computes.
+//! Throughput and delay compared with published formulas and results.
 
 mod common;
 
@@ -6,8 +6,8 @@ use bentpipe_base::{Duration, Instant, Rate, Rng};
 use bentpipe_mac::{Access, AlohaConfig, CfDamaConfig, CrdsaConfig, Frame, MediumConfig, SlottedAlohaConfig};
 use common::{Bench, medium_of};
 
-/// Carried bursts per slot time if `load` bursts per slot time are offered in a Poisson stream, spread over so many terminals
-/// that they are never busy.
+/// Returns carried bursts per slot time for a Poisson stream of `load` bursts per slot time. The stream is spread over enough
+/// terminals that none is busy.
 fn throughput(config: &MediumConfig, load: f64, (slot, slots): (Duration, u64)) -> (f64, f64) {
     let terminals = 4_000;
     let mut bench = Bench::new(config, terminals, 7);
@@ -36,7 +36,7 @@ fn rate() -> Rate {
 
 const SLOT: Duration = Duration::from_millis(10);
 
-/// Abramson 1970, Roberts 1975: S = G exp(-2 G), at most 1 / (2 e), and S = G exp(-G), at most 1 / e.
+/// Abramson 1970: S = G exp(-2 G), at most 1 / (2 e). Roberts 1975: S = G exp(-G), at most 1 / e.
 #[test]
 fn aloha_carries_what_its_formulas_say() {
     let pure = AlohaConfig { header: 0, retries: 0, ..AlohaConfig::default() };
@@ -70,8 +70,8 @@ fn aloha_carries_what_its_formulas_say() {
     assert!((best - 1.0 / core::f64::consts::E).abs() < 0.01, "{best}");
 }
 
-/// Casini et al. 2007: about 0.55 with two copies, and about 0.68 with three (their CRDSA++ of 2009), both with frames of
-/// hundreds of slots.
+/// Casini et al. 2007: about 0.55 with two copies. CRDSA++ of 2009: about 0.68 with three copies. Both have frames of hundreds of
+/// slots.
 #[test]
 fn crdsa_peaks_where_it_was_published_to() {
     for (replicas, loads, peak) in [(2, [0.55, 0.6, 0.65, 0.7], 0.55), (3, [0.65, 0.7, 0.75, 0.8], 0.68)] {
@@ -81,14 +81,14 @@ fn crdsa_peaks_where_it_was_published_to() {
         let best =
             loads.map(|load| throughput(&config, load, (SLOT, 40_000)).1).into_iter().fold(0.0, f64::max);
         assert!((best - peak).abs() < 0.03, "{replicas} copies: {best}");
-        // Slotted Aloha is far below.
+        // Slotted Aloha's maximum is 1 / e.
         assert!(best > 1.4 / core::f64::consts::E);
     }
 }
 
-/// Mean access delay in seconds, and the share of the packets that arrived, at a load that is `load` of the rate of the channel.
+/// Returns the mean access delay in seconds, and the fraction of packets that arrived, at `load` times the channel's rate.
 fn delay(config: &MediumConfig, load: f64) -> (f64, f64) {
-    // So many that it is contention that holds Aloha up, and not the wait for the echo of the packet before.
+    // With this many terminals, contention limits Aloha, not the wait for a packet's echo.
     let (terminals, span, size) = (50, 120.0, 80.0);
     let mut bench = Bench::new(config, terminals, 3);
     let mut rng = Rng::stream(5, "arrivals");
@@ -105,7 +105,8 @@ fn delay(config: &MediumConfig, load: f64) -> (f64, f64) {
     (mean, stats.carried_packets as f64 / stats.offered_packets as f64)
 }
 
-/// Combined free and demand assignment beats slotted Aloha over virtually all loads, and stays finite where that has long collapsed.
+/// Combined free and demand assignment has a lower delay than slotted Aloha at almost all loads. It stays finite at loads where
+/// slotted Aloha collapses.
 #[test]
 fn cf_dama_waits_less_than_slotted_aloha_above_a_fifth_of_the_load() {
     let rate = Rate::from_bps(256_000);
@@ -126,6 +127,6 @@ fn cf_dama_waits_less_than_slotted_aloha_above_a_fifth_of_the_load() {
     }
     let (assigned, all) = delay(&cf_dama, 0.9);
     assert!(assigned < 2.0 && all > 0.999_999, "{assigned} s, {all}");
-    // Hardly any load: a free slot comes by at once, far within the half second of a request.
+    // At low load a free slot arrives at once, much sooner than the half second of a request.
     assert!(delay(&cf_dama, 0.05).0 < 0.1);
 }

@@ -1,9 +1,9 @@
-//! Which acknowledgements a later one makes superfluous.
+//! Detection of acknowledgements that a later one makes redundant.
 
 use bentpipe_base::{Extension, Flags, Probe, Segment};
 
-/// True if the segment says nothing but how far the stream arrived: no data, no beginning or end, no SACK blocks, no news from
-/// routers. A later one of the same connection says all that it says.
+/// True for a segment that only acknowledges: no data, SYN, FIN, SACK blocks or router feedback. A later one of the same
+/// connection carries the same information.
 pub(crate) fn is_bare(segment: &Segment) -> bool {
     segment.flags == Flags::ACK
         && segment.len == 0

@@ -1,7 +1,7 @@
-//! ACK decimation: of every so many bare ACKs of a connection one passes (RFC 3449 section 5.2.2).
+//! ACK decimation: one of every `every` bare ACKs of a connection passes (RFC 3449 section 5.2.2).
 //!
-//! The last ACKs of a window must not stay behind, or the sender would wait for its timer: the latest that was taken out is
-//! kept, and leaves by itself when none follows.
+//! The last ACKs of a window must pass, or the sender waits for its timer. The latest held ACK therefore leaves after a
+//! timeout if no other follows.
 
 use std::collections::BTreeSet;
 
@@ -11,29 +11,29 @@ use crate::ack::is_bare;
 use crate::table::Table;
 use crate::{AckDecimatorConfig, Connection, Direction, Emission, Passing, Verdict};
 
-/// A place where ACKs are decimated.
+/// ACK decimator of a node.
 #[derive(Clone, Debug)]
 pub struct AckDecimator {
     config: AckDecimatorConfig,
-    /// By the direction of the ACKs: those of a receiver are `Reverse`, but a sender acknowledges too.
+    /// State by direction of the ACKs. Those of a receiver are `Reverse`, but a sender acknowledges too.
     connections: [Table<Thinned>; 2],
-    /// When which ACK that was held back leaves.
+    /// Times at which held ACKs leave.
     due: BTreeSet<(Instant, Connection, bool)>,
     absorbed: u64,
     late: u64,
 }
 
-/// The ACKs of one direction of a connection.
+/// ACKs of one direction of a connection.
 #[derive(Clone, Debug, Default)]
 struct Thinned {
-    /// Bare ACKs since one passed.
+    /// Bare ACKs since the last one that passed.
     skipped: u32,
     highest: u64,
     kept: Option<(Instant, Segment)>,
 }
 
 impl AckDecimator {
-    /// One that has seen nothing.
+    /// Makes a decimator without state.
     pub(crate) fn new(config: AckDecimatorConfig) -> Self {
         Self { config, connections: Default::default(), due: BTreeSet::new(), absorbed: 0, late: 0 }
     }
@@ -51,11 +51,11 @@ impl AckDecimator {
         if let Some((at, _)) = kept {
             self.due.remove(&(at, connection, reverse));
         }
-        // Duplicates count what arrived: they all pass.
+        // Duplicate ACKs count arrivals at the sender: all of them pass.
         let bare = is_bare(passing.segment) && passing.segment.ack > thinned.highest;
         thinned.highest = thinned.highest.max(passing.segment.ack);
         if !bare {
-            // What follows may be a duplicate of the one kept.
+            // The next segment may be a duplicate of the held one, so the held one leaves first.
             let direction = passing.direction;
             self.absorbed -= u64::from(kept.is_some());
             out.extend(kept.map(|(_, segment)| Emission { connection, direction, segment }));

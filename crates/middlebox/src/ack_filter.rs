@@ -1,7 +1,7 @@
-//! ACK filtering: of the bare ACKs of a connection that would wait in a queue, only the latest does (RFC 3449 section 5.2.1).
+//! ACK filtering: only the latest bare ACK of a connection waits in a queue (RFC 3449 section 5.2.1).
 //!
-//! The RFC takes older ACKs out of the queue itself. Here the latest ACK waits before the queue until what was in it has left, which
-//! works with any queue: the same ACKs get through, none later than by as much as the queue holds by then.
+//! The RFC removes older ACKs from the queue itself. Here the latest ACK waits until the packets queued at its arrival have left,
+//! which works with any queue. The same ACKs pass, each delayed by at most that queueing time.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use crate::ack::is_bare;
 use crate::table::Table;
 use crate::{Connection, Direction, Emission, Passing, Verdict};
 
-/// A place where ACKs are filtered.
+/// ACK filter of a node.
 #[derive(Clone, Debug, Default)]
 pub struct AckFilter {
-    /// By the direction of the ACKs: those of a receiver are `Reverse`, but a sender acknowledges too.
+    /// State by direction of the ACKs. Those of a receiver are `Reverse`, but a sender acknowledges too.
     connections: [Table<Acks>; 2],
-    /// The ACKs that wait, by the time at which they leave.
+    /// Waiting ACKs, by the time at which they leave.
     waiting: BTreeMap<(Instant, Connection, bool), Segment>,
     absorbed: u64,
 }
 
-/// The ACKs of one direction of a connection.
+/// ACKs of one direction of a connection.
 #[derive(Clone, Debug, Default)]
 struct Acks {
     highest: u64,
-    /// When the one that waits leaves.
+    /// Time at which the waiting ACK leaves.
     leaves_at: Option<Instant>,
 }
 
@@ -43,7 +43,7 @@ impl AckFilter {
         let bare = is_bare(passing.segment) && passing.segment.ack > acks.highest;
         acks.highest = acks.highest.max(passing.segment.ack);
         if !bare {
-            // Nothing overtakes the ACK that waits: a duplicate of it would not be one.
+            // The waiting ACK leaves first: a duplicate that overtook it would no longer be a duplicate.
             let before = acks.leaves_at.take().and_then(|at| self.waiting.remove(&(at, connection, reverse)));
             out.extend(before.map(|segment| Emission { connection, direction, segment }));
             return Verdict::Forward;
@@ -110,7 +110,7 @@ mod tests {
         for n in 1..=5 {
             assert_eq!(handle(&mut filter, 1000 * n, 2).0, Verdict::Absorb);
         }
-        // Two packets of 1000 bytes at 1 Mbit/s.
+        // The queue holds two packets of 1000 bytes at 1 Mbit/s.
         assert_eq!(filter.next_timeout(), at_ms(17));
         let mut out = Vec::new();
         filter.handle_timeout(at_ms(17), &mut out);

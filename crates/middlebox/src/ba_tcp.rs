@@ -1,4 +1,4 @@
-//! BA-TCP routers: they write into each packet how long the path is and what its connection may have of the bandwidth.
+//! BA-TCP routers: they write the path's delay and the connection's bandwidth share into each packet.
 //!
 //! M. Gerla, W. Weng, R. Lo Cigno, "BA-TCP: A Bandwidth Aware TCP for Satellite Networks", IEEE ICCCN 1999.
 //!
@@ -7,7 +7,7 @@
 //! | RTPD  | [`PathReport::propagation`] | time      |
 //! | ABW   | [`PathReport::available`], `fair` | bytes / s |
 //!
-//! We could read the abstract only; `papers/ba-tcp.md` says what is rebuilt.
+//! Only the abstract was available: `papers/ba-tcp.md` lists the reconstructed parts.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use bentpipe_cc::ba_tcp::PathReport;
 
 use crate::{BaTcpConfig, Connection, Direction, Passing, Verdict};
 
-/// Least time over which rates are measured.
+/// Minimum measurement interval in seconds.
 const LEAST_INTERVAL_S: f64 = 0.1;
-/// A connection that used less than this part of its share in so many intervals in a row is limited elsewhere. Less patience would
-/// mistake one that has not heard of its share yet.
+/// A connection that uses less than this fraction of its share in several consecutive intervals is limited elsewhere. Fewer
+/// intervals would include connections that do not know their share yet.
 const MODEST: f64 = 0.8;
 const PATIENCE: u32 = 3;
 
@@ -31,33 +31,33 @@ pub struct BaTcp {
     told: u64,
 }
 
-/// What shares an outgoing link.
+/// Connections that share an outgoing link.
 #[derive(Clone, Debug)]
 struct Outlet {
     link: u32,
-    /// Bytes a second that may be given away.
+    /// Capacity to distribute, in bytes per second.
     capacity: f64,
     shares: BTreeMap<(Connection, bool), Share>,
-    /// Bytes of what is not TCP in this interval.
+    /// Bytes of non-TCP traffic in this interval.
     others: f64,
     began: Instant,
     interval_s: f64,
-    /// What a connection may have in bytes a second.
+    /// Share of a connection in bytes per second.
     fair: f64,
-    /// What waits, as the last packet saw it.
+    /// Queue seen by the last packet.
     waiting: f64,
 }
 
-/// What a connection took.
+/// Usage of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Share {
     bytes: f64,
     heard: Instant,
-    /// Intervals in a row in which it took little.
+    /// Consecutive intervals in which it used little.
     modest: u32,
 }
 
-/// The largest share that all can have who want it: those in `limited` take less by themselves, `greedy` others take what they get.
+/// Returns the max-min fair share. Connections in `limited` use at most these rates; `greedy` connections use their whole share.
 fn max_min(capacity: f64, limited: &[f64], greedy: usize) -> f64 {
     let count = (limited.len() + greedy).max(1) as f64;
     let mut fair = capacity / count;
@@ -68,7 +68,7 @@ fn max_min(capacity: f64, limited: &[f64], greedy: usize) -> f64 {
             return fair;
         }
         let next = (capacity - taken) / left;
-        // It can only grow, and ends when nobody joins the modest.
+        // The share only grows. The search ends when no further connection is below it.
         if next <= fair {
             return fair;
         }
@@ -90,7 +90,7 @@ impl Outlet {
         }
     }
 
-    /// The interval is over: divides anew.
+    /// Ends the interval and computes new shares.
     fn divide(&mut self, now: Instant) {
         let length_s = now.since(self.began).as_secs_f64();
         let silent = Duration::from_secs_f64(2.0 * self.interval_s.max(length_s));
@@ -112,7 +112,7 @@ impl Outlet {
 }
 
 impl BaTcp {
-    /// A router that has seen nothing.
+    /// Makes a router without state.
     pub(crate) fn new(config: BaTcpConfig) -> Self {
         Self { config, outlets: Vec::new(), told: 0 }
     }
@@ -168,13 +168,13 @@ mod tests {
     use crate::fixture::{at_ms, pass};
     use bentpipe_base::Segment;
 
-    /// 95 % of 5 Mbit/s for three, one of whom takes 50 kB/s.
+    /// 95 % of 5 Mbit/s for three connections; one of them uses 50 kB/s.
     #[test]
     fn what_one_leaves_is_shared_by_the_others() {
         let capacity = 0.95 * 625_000.0;
         assert!((max_min(capacity, &[], 3) - 197_916.7).abs() < 0.1);
         assert!((max_min(capacity, &[50_000.0], 2) - 271_875.0).abs() < 0.1);
-        // Who takes more than a share is not modest, and alone one may have all.
+        // A connection above its share is not limited, and a single connection receives everything.
         assert!((max_min(capacity, &[400_000.0], 2) - 197_916.7).abs() < 0.1);
         assert!((max_min(capacity, &[], 1) - capacity).abs() < 0.1);
     }

@@ -1,4 +1,4 @@
-//! The kinds of middlebox and their parameters.
+//! Kinds of middleboxes and their parameters.
 
 use bentpipe_base::Duration;
 
@@ -27,46 +27,46 @@ pub const MIDDLEBOXES: &[(&str, &str)] = &[
 /// A middlebox and its parameters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum MiddleboxConfig {
-    /// Thins ACKs out where they would wait (RFC 3449 section 5.2.1).
+    /// Filters ACKs that would wait in a queue (RFC 3449 section 5.2.1).
     AckFilter,
-    /// Thins ACKs out regularly (RFC 3449 section 5.2.2).
+    /// Passes every n-th ACK (RFC 3449 section 5.2.2).
     AckDecimator(AckDecimatorConfig),
-    /// Repairs losses behind it (Balakrishnan et al. 1995).
+    /// Repairs losses on the next link (Balakrishnan et al. 1995).
     Snoop(SnoopConfig),
-    /// Repairs losses behind it and hides the time that it takes (Ratnam, Matta 1998).
+    /// Repairs losses on the next link and hides the repair time from the sender (Ratnam, Matta 1998).
     Wtcp(WtcpConfig),
-    /// Acknowledges early and answers for it (TCP spoofing).
+    /// Acknowledges data before its delivery and guarantees the delivery (TCP spoofing).
     Spoofing(SpoofingConfig),
-    /// The same with windows that follow the use of the link (Velenis et al. 2002).
+    /// TCP spoofing with windows that follow the link's utilisation (Velenis et al. 2002).
     SatPep(SatPepConfig),
     /// An XCP router (Katabi et al. 2002), or with its compensation a P-XCP router (Zhou et al. 2004).
     Xcp(XcpConfig),
     /// A BA-TCP router (Gerla et al. 1999).
     BaTcp(BaTcpConfig),
-    /// Fuzzy control of congestion, with ECN, BECN or losses.
+    /// Fuzzy congestion control with ECN, BECN or losses.
     Fuzzy(FuzzyConfig),
     /// The queue of DVegas (Wu et al. 2004).
     DVegas(DVegasConfig),
-    /// A ground station that says what becomes of its links (CCSDS 714.0, Xu and Wu 2005).
+    /// A ground station that reports outages and errors of its links (CCSDS 714.0, Xu and Wu 2005).
     LinkNotices(LinkNoticesConfig),
 }
 
-/// Whom a ground station tells of transmission errors. Of outages it always tells the sender.
+/// Recipient of a ground station's reports about transmission errors. Reports about outages always go to the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Told {
-    /// The sender, at once and by a message of its own.
+    /// The sender, at once and in a separate message.
     #[default]
     Sender,
-    /// The receiver, in the next segment of the connection, to be passed on with its ACKs.
+    /// The receiver, in the next segment of the connection. The receiver's ACKs relay the report.
     Receiver,
 }
 
-/// Parameters of a ground station that says what becomes of its links.
+/// Parameters of a ground station that reports outages and errors of its links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkNoticesConfig {
-    /// Who hears of transmission errors.
+    /// Recipient of reports about transmission errors.
     pub errors_to: Told,
-    /// Least time between two messages to a connection during one outage: a message may be lost.
+    /// Minimum time between two messages to a connection during an outage. Repetition covers lost messages.
     pub repeat: Duration,
 }
 
@@ -79,18 +79,18 @@ impl Default for LinkNoticesConfig {
 /// Parameters of a Snoop agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SnoopConfig {
-    /// With so many packets waiting behind the agent it keeps no copies: what the queue drops is congestion, and the sender's business.
+    /// Queue length in packets from which it keeps no copies: a drop there is congestion, which the sender must see.
     pub congested_at: u32,
-    /// Times that a segment is repaired before the sender hears of it.
+    /// Maximum number of repairs of a segment; after that the sender sees the loss.
     pub most_repairs: u32,
-    /// Least time without an ACK after which the oldest segment is repaired.
+    /// Minimum time without an ACK before the oldest segment is repaired.
     pub least_timeout: Duration,
-    /// When it crashes, with all copies; it forwards what comes then.
+    /// Time of a crash, which loses all copies. The node then only forwards.
     pub dies_at: Option<Duration>,
 }
 
 impl Default for SnoopConfig {
-    /// Limits as in ns-2; copies until the default queue of a link is full but for one place.
+    /// Limits as in ns-2; copies are kept until a default queue has one place left.
     fn default() -> Self {
         Self { congested_at: 49, most_repairs: 10, least_timeout: Duration::from_millis(100), dies_at: None }
     }
@@ -99,12 +99,12 @@ impl Default for SnoopConfig {
 /// Parameters of a WTCP base station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WtcpConfig {
-    /// Bytes that it keeps for each connection; what comes when they are full passes as at a router.
+    /// Buffer per connection in bytes. With a full buffer, packets pass as at a router.
     pub buffer: u64,
 }
 
 impl Default for WtcpConfig {
-    /// Room as a proxy has it.
+    /// Same buffer as a proxy.
     fn default() -> Self {
         Self { buffer: 2_000_000 }
     }
@@ -113,16 +113,16 @@ impl Default for WtcpConfig {
 /// Parameters of a spoofing gateway.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SpoofingConfig {
-    /// Bytes that it keeps for each connection.
+    /// Buffer per connection in bytes.
     pub buffer: u64,
-    /// Window in segments with which it begins to send.
+    /// Initial window in segments.
     pub initial_window: u32,
-    /// When it crashes, with all that it keeps; it forwards what comes then.
+    /// Time of a crash, which loses all held data. The node then only forwards.
     pub dies_at: Option<Duration>,
 }
 
 impl Default for SpoofingConfig {
-    /// Room as a proxy has it, and the initial window of RFC 6928.
+    /// Same buffer as a proxy, and the initial window of RFC 6928.
     fn default() -> Self {
         Self { buffer: 2_000_000, initial_window: 10, dies_at: None }
     }
@@ -131,11 +131,11 @@ impl Default for SpoofingConfig {
 /// Parameters of a SaTPEP gateway.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SatPepConfig {
-    /// Bytes that it keeps for each connection.
+    /// Buffer per connection in bytes.
     pub buffer: u64,
-    /// Part of the link that is given away, above 0 and at most 1.
+    /// Fraction of the link's capacity to distribute, above 0 and at most 1.
     pub utilisation: f64,
-    /// As [`SpoofingConfig::dies_at`].
+    /// Same as [`SpoofingConfig::dies_at`].
     pub dies_at: Option<Duration>,
 }
 
@@ -148,18 +148,18 @@ impl Default for SatPepConfig {
 /// Parameters of an XCP router.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct XcpConfig {
-    /// Part of the spare bandwidth that is given away within a round trip, above 0 (α).
+    /// Fraction of the spare bandwidth distributed per round trip, above 0 (α).
     pub alpha: f64,
-    /// Part of the persistent queue that is drained within a round trip, above 0 (β).
+    /// Fraction of the persistent queue drained per round trip, above 0 (β).
     pub beta: f64,
-    /// Part of the traffic that changes hands for fairness (γ).
+    /// Fraction of the traffic redistributed for fairness (γ).
     pub gamma: f64,
-    /// Spare bandwidth is offered so many times over that those who are not rate-limited can take it all (P-XCP).
+    /// Multiplies the offered spare bandwidth, so that senders that are not rate-limited can use all of it (P-XCP).
     pub compensates: bool,
 }
 
 impl Default for XcpConfig {
-    /// The values of the paper, which make XCP stable whatever the delay.
+    /// The values of the paper, with which XCP is stable for any delay.
     fn default() -> Self {
         Self { alpha: 0.4, beta: 0.226, gamma: 0.1, compensates: false }
     }
@@ -168,7 +168,7 @@ impl Default for XcpConfig {
 /// Parameters of a BA-TCP router.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BaTcpConfig {
-    /// Part of the rate that is given away, above 0 and at most 1.
+    /// Fraction of the rate to distribute, above 0 and at most 1.
     pub utilisation: f64,
 }
 
@@ -178,14 +178,14 @@ impl Default for BaTcpConfig {
     }
 }
 
-/// Who hears of congestion.
+/// Recipient of congestion signals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Tells {
-    /// The receiver, by the ECN field of the packet, and by it the sender a round trip later (RFC 3168).
+    /// The receiver, by the packet's ECN field. The sender learns of it a round trip later (RFC 3168).
     Receiver,
-    /// The sender, by the next ACK that passes on its way back (backward ECN).
+    /// The sender, by the next ACK that passes in the reverse direction (backward ECN).
     Sender,
-    /// The sender where the queue is rather long than right, else the receiver.
+    /// The sender if the queue is long, else the receiver.
     #[default]
     Graded,
 }
@@ -193,22 +193,22 @@ pub enum Tells {
 /// Parameters of fuzzy control.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FuzzyConfig {
-    /// Packets that the queue behind it holds, above 0.
+    /// Capacity of the queue behind the node in packets, above 0.
     pub room: u32,
-    /// Part of the room that is right, above 0 and at most 1.
+    /// Target queue length as a fraction of the capacity, above 0 and at most 1.
     pub target: f64,
-    /// Time between two judgements.
+    /// Interval between two decisions.
     pub interval: Duration,
-    /// Most of the data packets that hear of congestion, as a part, above 0.
+    /// Maximum fraction of the data packets that signal congestion, above 0.
     pub most: f64,
-    /// Who is told.
+    /// Recipient of the signals.
     pub tells: Tells,
-    /// What cannot be marked is dropped instead, and where the queue is rather long than right all of low priority.
+    /// Drop packets that cannot be marked. While the queue is long, also drop all low-priority packets.
     pub drops: bool,
 }
 
 impl Default for FuzzyConfig {
-    /// The default queue of a link, and a fifth of the packets: less than one a window stops no window from growing.
+    /// The default queue of a link, and 20 % of the packets: less than one mark per window would not stop its growth.
     fn default() -> Self {
         let interval = Duration::from_millis(50);
         Self { room: 50, target: 0.3, interval, most: 0.2, tells: Tells::default(), drops: false }
@@ -218,41 +218,41 @@ impl Default for FuzzyConfig {
 /// Parameters of the queue of DVegas.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DVegasConfig {
-    /// Time between two judgements: a frame of the MAC.
+    /// Interval between two decisions: one MAC frame.
     pub frame: Duration,
-    /// With fewer packets waiting for each active sender there is room.
+    /// Queue length per active sender, in packets, below which the queue signals room.
     pub low: f64,
-    /// With more there are too many.
+    /// Queue length per active sender, in packets, above which the queue signals a reduction.
     pub high: f64,
-    /// Packets that the queue holds; when it is nearly full the senders stop.
+    /// Capacity of the queue in packets. When it is nearly full, the senders stop.
     pub room: u32,
 }
 
 /// Parameters of an ACK decimator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckDecimatorConfig {
-    /// One of so many bare ACKs passes, at least 1.
+    /// One of `every` bare ACKs passes; at least 1.
     pub every: u32,
-    /// An ACK that was held back leaves after this time if none followed, so that the last ones of a window are not lost.
+    /// A held ACK leaves after this time if no other followed, so that a window's last ACK passes.
     pub patience: Duration,
 }
 
 impl Default for AckDecimatorConfig {
-    /// Every fourth, and no ACK held back for longer than the longest delayed ACK of a host would be (RFC 9293 section 3.8.6.3).
+    /// Every fourth ACK. No ACK is held longer than a host's maximum ACK delay (RFC 9293 section 3.8.6.3).
     fn default() -> Self {
         Self { every: 4, patience: Duration::from_millis(500) }
     }
 }
 
 impl Default for DVegasConfig {
-    /// Vegas's thresholds, widened by what a frame serves.
+    /// Vegas's thresholds, plus the packets that a frame serves.
     fn default() -> Self {
         Self { frame: Duration::from_millis(24), low: 2.0, high: 6.0, room: 50 }
     }
 }
 
 impl MiddleboxConfig {
-    /// Name of the middlebox in [`MIDDLEBOXES`].
+    /// Returns the name of the middlebox in [`MIDDLEBOXES`].
     pub fn name(&self) -> &'static str {
         match self {
             Self::AckFilter => "ack-filter",
@@ -270,7 +270,7 @@ impl MiddleboxConfig {
         }
     }
 
-    /// The middlebox of this name with its default parameters.
+    /// Returns the middlebox of this name with default parameters.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "ack-filter" => Self::AckFilter,

@@ -1,10 +1,10 @@
-//! The queue of DVegas: beside the sender of a split connection it says every frame whether more may come.
+//! The queue of DVegas: in each frame it signals to the adjacent sender of a split connection if there is room.
 //!
 //! L. Wu, F. Peng, V. C. M. Leung, "Dynamic congestion control to improve performance of TCP split-connections over satellite links",
 //! IEEE PIMRC 2004.
 //!
-//! The signals ride on the ACKs that pass on their way to the sender, so the node stands next to the proxy that sends. We could read
-//! abstracts only; `papers/dvegas.md` says what is rebuilt.
+//! Signals are carried by ACKs that pass to the sender, so this node must be adjacent to the sending proxy. Only abstracts were
+//! available: `papers/dvegas.md` lists the reconstructed parts.
 
 use std::collections::BTreeMap;
 
@@ -15,26 +15,26 @@ use crate::passing::DataStream;
 use crate::table::Table;
 use crate::{DVegasConfig, Direction, Passing, Port, Verdict};
 
-/// Part of the room from which on nothing more may leave.
+/// Fraction of the capacity from which the senders must stop.
 const NEARLY_FULL: f64 = 0.9;
 
-/// A node that watches its queues for DVegas.
+/// A node with DVegas queues.
 #[derive(Clone, Debug)]
 pub struct DVegas {
     config: DVegasConfig,
     outlets: BTreeMap<u32, Outlet>,
-    /// The link that the data of a connection leave by; by the direction of the data.
+    /// Outgoing link of each connection's data, by direction of the data.
     ways: [Table<Option<u32>>; 2],
     signals: u64,
 }
 
-/// The queue of an outgoing link.
+/// Queue of an outgoing link.
 #[derive(Clone, Debug)]
 struct Outlet {
-    /// As the last packet saw it, itself included.
+    /// State at the last packet, which is included.
     port: Port,
     seen: Instant,
-    /// Who sent data, and when last.
+    /// Senders of data, with the time of their last packet.
     active: BTreeMap<DataStream, Instant>,
     frame_ends: Instant,
     signal: Signal,
@@ -42,7 +42,7 @@ struct Outlet {
 }
 
 impl Outlet {
-    /// Packets that wait if none came since the last.
+    /// Returns the queued packets, assuming no arrivals since the last one.
     fn waiting(&self, now: Instant) -> f64 {
         let drained = self.port.rate.bytes_in(now.since(self.seen)) as f64;
         let bytes = self.port.waiting_bytes as f64;
@@ -52,9 +52,9 @@ impl Outlet {
         f64::from(self.port.waiting_packets) * (1.0 - drained / bytes).max(0.0)
     }
 
-    /// What the queue says at the boundary of a frame.
+    /// Decides on the signal at the end of a frame.
     fn judge(&mut self, config: &DVegasConfig, now: Instant) {
-        // Who sent nothing for a round trip of the satellite has nothing to send.
+        // A sender that was silent for a round trip of the satellite has nothing to send.
         let silent = self.port.delay_one_way * 2 + config.frame * 2;
         self.active.retain(|_, heard| *heard + silent > now);
         let waiting = self.waiting(now);
@@ -73,7 +73,7 @@ impl Outlet {
 }
 
 impl DVegas {
-    /// A node that has seen nothing.
+    /// Makes a node without state.
     pub(crate) fn new(config: DVegasConfig) -> Self {
         Self { config, outlets: BTreeMap::new(), ways: Default::default(), signals: 0 }
     }
@@ -134,7 +134,7 @@ mod tests {
     use crate::fixture::{at_ms, pass};
     use bentpipe_base::Segment;
 
-    /// What the ACK of a connection says after `flows` connections sent a packet to a queue of this length.
+    /// Returns the signal on a connection's ACK, after `flows` connections sent one packet each to a queue of `waiting` packets.
     fn signal(flows: u64, waiting: u32) -> Option<Signal> {
         let mut node = DVegas::new(DVegasConfig::default());
         for connection in 0..flows {
@@ -146,7 +146,7 @@ mod tests {
         let mut ack = Segment { extension: Extension::Value(0), ..Segment::default() };
         let mut passing = pass(&mut ack, Direction::Reverse, 0);
         passing.connection = Some(Connection(0));
-        // A frame later, in which the queue of 1 Mbit/s sent three packets.
+        // One frame later; the queue of 1 Mbit/s has sent three packets in it.
         node.handle(at_ms(124), &mut passing);
         match ack.extension {
             Extension::Value(value) => Signal::from_value(value),

@@ -1,15 +1,16 @@
-//! Parts of situations for unit tests.
+//! Inputs of unit tests.
 
 use bentpipe_base::{Duration, Instant, Rate, Segment};
 
 use crate::{Connection, Direction, Passing, Port};
 
-/// So many milliseconds after the beginning.
+/// Returns the time `millis` ms after the start.
 pub fn at_ms(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
-/// A port of 1 Mbit/s and 10 ms with so many packets of 1000 bytes waiting.
+/// Returns a port of 1 Mbit/s and 10 ms with `waiting_packets` packets of 1000 bytes
+/// queued.
 pub fn port(waiting_packets: u32) -> Port {
     Port {
         link: 7,
@@ -21,7 +22,7 @@ pub fn port(waiting_packets: u32) -> Port {
     }
 }
 
-/// A segment of connection 1 on its way to [`port`].
+/// Returns a segment of connection 1 on its way to [`port`].
 pub fn pass(segment: &mut Segment, direction: Direction, waiting_packets: u32) -> Passing<'_> {
     let size = 40 + segment.len;
     Passing { connection: Some(Connection(1)), direction, segment, size, port: port(waiting_packets) }

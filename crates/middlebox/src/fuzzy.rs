@@ -1,9 +1,9 @@
-//! Fuzzy congestion control: how full a queue is and how fast it fills decide by rules in words how many packets hear of it; the receiver is told (ECN),
-//! or the sender at once (BECN), or packets are dropped.
+//! Fuzzy congestion control. Fuzzy rules on queue length and its change set the fraction of packets that signal congestion. The
+//! signal goes to the receiver (ECN) or directly to the sender (BECN), or is a drop.
 //!
-//! Named by the study of proxies as what had been implemented for satellites: fuzzy control that combines ECN and BECN, and intelligent dropping of
-//! packets. `papers/fuzzy.md` says what is rebuilt; the rules have the form of M. Sugeno and of Fuzzy Explicit Marking (C. Chrysostomou et al., "Fuzzy Logic
-//! Congestion Control in TCP/IP Best-Effort Networks", 2003).
+//! The study of proxies names it among the implemented methods for satellites: fuzzy control that combines ECN and BECN, and
+//! intelligent packet dropping. `papers/fuzzy.md` lists the reconstructed parts. The rules have the form of M. Sugeno and of
+//! Fuzzy Explicit Marking (C. Chrysostomou et al., "Fuzzy Logic Congestion Control in TCP/IP Best-Effort Networks", 2003).
 
 use std::collections::BTreeMap;
 
@@ -12,40 +12,40 @@ use bentpipe_base::{EcnField, Flags, Instant, Probe};
 use crate::table::Table;
 use crate::{FuzzyConfig, Passing, Port, Tells, Verdict};
 
-/// A node that watches its queues.
+/// A node with fuzzy queues.
 #[derive(Clone, Debug)]
 pub struct Fuzzy {
     config: FuzzyConfig,
     outlets: BTreeMap<u32, Outlet>,
-    /// Senders that are still to be told, by the direction of their data.
+    /// Senders with a pending signal, by the direction of their data.
     owed: [Table<bool>; 2],
     forward: u64,
     backward: u64,
     dropped: u64,
 }
 
-/// The queue of an outgoing link.
+/// Queue of an outgoing link.
 #[derive(Clone, Copy, Debug)]
 struct Outlet {
-    /// As the last packet saw it.
+    /// State at the last packet.
     port: Port,
-    /// What waited at the last judgement, as part of the room, and when that was.
+    /// Queue length at the last decision as a fraction of the capacity, and the time of that decision.
     before: f64,
     judged: Instant,
-    /// Part of the data packets that hear of congestion, and how much of the next one is due.
+    /// Fraction of the data packets that signal congestion, and the accumulated fraction of the next signal.
     told_of: f64,
     due: f64,
-    /// What is told to the sender rather than to the receiver.
+    /// True if signals go to the sender instead of the receiver.
     severe: bool,
 }
 
-/// Degrees to which a value is small, middling and large; they add up to one.
+/// Degrees to which a value is small, medium and large; their sum is one.
 type Degrees = [f64; 3];
 
-/// What the rules conclude for a queue that is short, right or long (rows) and falls, stays or rises (columns), as part of the most.
+/// Conclusions as fractions of the maximum. Rows: the queue is short, right or long. Columns: it falls, is stable or rises.
 const RULES: [[f64; 3]; 3] = [[0.0, 0.0, 0.05], [0.0, 0.2, 0.5], [0.2, 0.6, 1.0]];
 
-/// Triangles with their peaks at these three values.
+/// Triangular membership functions with peaks at these three values.
 fn degrees(value: f64, [small, middling, large]: [f64; 3]) -> Degrees {
     if value <= middling {
         let degree = ((value - small) / (middling - small)).clamp(0.0, 1.0);
@@ -56,7 +56,7 @@ fn degrees(value: f64, [small, middling, large]: [f64; 3]) -> Degrees {
     }
 }
 
-/// The mean of the conclusions, each weighted by how far its conditions hold.
+/// Returns the mean of the conclusions, weighted by the degrees of their conditions.
 fn conclude(length: Degrees, change: Degrees) -> f64 {
     let mut sum = 0.0;
     for (row, held) in RULES.iter().zip(length) {
@@ -77,7 +77,7 @@ impl Outlet {
         (self.before, self.judged) = (waiting, now);
     }
 
-    /// True for as many of the packets that ask as are to hear of congestion, evenly spread.
+    /// Returns true for the required fraction of packets, evenly spread.
     fn tells_this_one(&mut self) -> bool {
         self.due += self.told_of;
         let tells = self.due >= 1.0;
@@ -87,7 +87,7 @@ impl Outlet {
 }
 
 impl Fuzzy {
-    /// A node that has seen nothing.
+    /// Makes a node without state.
     pub(crate) fn new(config: FuzzyConfig) -> Self {
         let owed = Default::default();
         Self { config, outlets: BTreeMap::new(), owed, forward: 0, backward: 0, dropped: 0 }
@@ -112,7 +112,7 @@ impl Fuzzy {
             outlet.judge(&self.config, now);
         }
         let severe = outlet.severe;
-        // What is worth little goes first, and its loss is all that needs to be said.
+        // Low-priority packets are dropped first, and the drop itself is the signal.
         if self.config.drops && severe && passing.segment.low_priority {
             self.dropped += 1;
             return Verdict::Absorb;
@@ -120,7 +120,7 @@ impl Fuzzy {
         if outlet.tells_this_one() { self.tell(now, passing, severe) } else { Verdict::Forward }
     }
 
-    /// This packet's connection is to hear of congestion.
+    /// Signals congestion to this packet's connection.
     fn tell(&mut self, now: Instant, passing: &mut Passing<'_>, severe: bool) -> Verdict {
         let backward = match self.config.tells {
             Tells::Receiver => false,
@@ -144,7 +144,7 @@ impl Fuzzy {
         Verdict::Forward
     }
 
-    /// An ACK on its way to a sender that is to be told says so.
+    /// Adds a pending signal to an ACK on its way to the sender.
     fn pay(&mut self, passing: &mut Passing<'_>) {
         let data = passing.direction.opposite() as usize;
         let acknowledges =
@@ -198,7 +198,8 @@ mod tests {
         }
     }
 
-    /// Half right and half long, and steady: (0.2 + 0.6) / 2 of the most. Half steady and half rising besides: (0.2 + 0.5 + 0.6 + 1) / 4.
+    /// Half right, half long, and stable: (0.2 + 0.6) / 2 of the maximum. With half stable and half rising: (0.2 + 0.5 + 0.6 + 1)
+    /// / 4.
     #[test]
     fn the_rules_are_weighted_by_how_far_they_apply() {
         let length = degrees(0.75, [0.0, 0.5, 1.0]);
@@ -207,8 +208,8 @@ mod tests {
         assert_eq!(conclude([1.0, 0.0, 0.0], [0.5, 0.5, 0.0]), 0.0, "a short queue that falls");
     }
 
-    /// A thousand data packets before a queue that holds so many, one each millisecond from some second on: how many go on, and how many of these are
-    /// marked.
+    /// Passes 1000 data packets, one per millisecond from `second` on, before a queue of `waiting` packets. Returns the numbers
+    /// forwarded and marked.
     fn told(fuzzy: &mut Fuzzy, second: u64, waiting: u32, packet: Segment) -> (usize, usize) {
         let (mut passed, mut marked) = (0, 0);
         for ms in 1000 * second..1000 * (second + 1) {
@@ -227,12 +228,12 @@ mod tests {
         Segment { seq: 1, len: 1000, flags: Flags::ACK, ecn, ..Segment::default() }
     }
 
-    /// A queue at its target is right and steady: a fifth of a fifth of the packets.
+    /// A queue at its target is right and stable: 20 % of the maximum of 20 %.
     #[test]
     fn a_queue_at_its_target_marks_a_twenty_fifth() {
         let mut fuzzy = Fuzzy::new(CONFIG);
         let (passed, marked) = told(&mut fuzzy, 0, 50, data(EcnField::Capable));
-        // The first judgement sees the queue rise from nothing.
+        // At the first decision the queue rises from zero.
         assert!(passed == 1000 && (39..=42).contains(&marked), "{marked}");
         assert_eq!(told(&mut fuzzy, 2, 0, data(EcnField::Capable)).1, 0, "a short queue");
         assert_eq!(told(&mut fuzzy, 4, 100, data(EcnField::NotCapable)), (1000, 0), "who knows no marks");

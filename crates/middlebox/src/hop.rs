@@ -1,6 +1,7 @@
-//! The far half of a connection that a gateway answers for: what is kept, and the sender that repairs it.
+//! Far half of a connection whose delivery a gateway guarantees: the buffer, and the sender that repairs
+//! losses.
 //!
-//! Window after RFC 5681, losses after RFC 6675 by the order of transmissions, timer after RFC 6298.
+//! The window follows RFC 5681, loss detection RFC 6675 by transmission order, the timer RFC 6298.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,46 +9,46 @@ use bentpipe_base::{Duration, Flags, Instant, Segment};
 
 use crate::Connection;
 
-/// Transmissions that must have been overtaken before one counts as lost (RFC 6675: DupThresh).
+/// Number of later transmissions that must arrive before one counts as lost (RFC 6675: DupThresh).
 const DUP_THRESH: u64 = 3;
-/// The retransmission timeout exceeds the round-trip time by so much at least, as many hosts have it.
+/// Minimum difference between retransmission timeout and round-trip time, as in many hosts.
 const LEAST_MARGIN: Duration = Duration::from_millis(200);
-/// Its upper bound.
+/// Maximum retransmission timeout.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(60);
-/// Questions into silence before it counts as an outage, and the time between those that follow (SaTPEP).
+/// Unanswered probes after which silence counts as an outage, and the interval of later probes (SaTPEP).
 const QUESTIONS: u32 = 5;
 const QUESTION_IN_OUTAGE: Duration = Duration::from_secs(2);
 
 /// The sender towards the destination.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hop {
-    /// What is kept, by its place in the stream.
+    /// Held segments, ordered by sequence number.
     pub held: VecDeque<Held>,
     pub held_bytes: u64,
-    /// Lowest byte not acknowledged by the destination, and the first that it does not take.
+    /// First byte not acknowledged by the destination, and the first byte beyond its window.
     pub una: u64,
     pub edge: u64,
-    /// Everything below was sent.
+    /// First byte not sent yet.
     pub nxt: u64,
-    /// Transmissions so far, and the latest of those that arrived.
+    /// Number of transmissions so far, and the latest one that arrived.
     serial: u64,
     arrived: u64,
-    /// What was sent, in that order, for as long as its loss is not decided.
+    /// Transmissions in order, until their loss is decided.
     order: VecDeque<(u64, u64)>,
     pub lost: BTreeSet<u64>,
-    /// The first repair waits for no window (RFC 6675 section 5, step 4.3).
+    /// True if the next repair ignores the window (RFC 6675 section 5, step 4.3).
     repairs_at_once: bool,
     /// Segments in flight.
     pub flight: u32,
     duplicates: u32,
-    /// The destination names what it has by one number (no SACK): what lies behind the oldest may have arrived.
+    /// True if the destination has no SACK: segments after the oldest may have arrived.
     pub by_number: bool,
-    /// The window is assigned: neither ACKs nor losses change it.
+    /// True if the window is assigned: neither ACKs nor losses change it.
     pub assigned: bool,
-    /// Segments.
+    /// Congestion window in segments.
     pub cwnd: f64,
     pub ssthresh: f64,
-    /// No second reduction before everything below is acknowledged.
+    /// Sequence number before whose acknowledgement there is no second reduction.
     pub recover: u64,
     pub srtt: Option<Duration>,
     rttvar: Duration,
@@ -66,7 +67,7 @@ pub(crate) struct Held {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     Unsent,
-    /// In flight, as the transmission of this number.
+    /// In flight as the transmission with this number.
     Flying(u64),
     Arrived,
     Lost,
@@ -77,7 +78,7 @@ impl Hop {
         self.held.partition_point(|held| held.segment.seq < seq)
     }
 
-    /// Keeps a segment, without what is here already; its bytes if that is anything.
+    /// Stores a segment without its known parts. Returns the number of new bytes.
     pub fn keep(&mut self, mut segment: Segment) -> u64 {
         let place = self.place(segment.seq);
         if let Some(before) = place.checked_sub(1).map(|before| self.held[before].segment) {
@@ -99,7 +100,7 @@ impl Hop {
         segment.seq_len()
     }
 
-    /// The destination says what it has; segments that it acknowledged.
+    /// Handles an ACK of the destination. Returns the number of newly acknowledged segments.
     pub fn acknowledge(&mut self, now: Instant, segment: &Segment) -> u32 {
         let (mut fresh, mut sample) = (0, None);
         while let Some(front) = self.held.front().filter(|held| held.segment.seq_end() <= segment.ack) {
@@ -133,7 +134,7 @@ impl Hop {
         fresh
     }
 
-    /// RFC 6298 section 2.
+    /// Updates the RTT estimate by RFC 6298 section 2.
     pub fn sample(&mut self, rtt: Duration) {
         let Some(srtt) = self.srtt else {
             (self.srtt, self.rttvar) = (Some(rtt), rtt / 2);
@@ -146,7 +147,7 @@ impl Hop {
 
     pub fn timeout(&self) -> Duration {
         if self.assigned {
-            // Asked after two round trips of silence; after five questions it is an outage.
+            // The sender probes after two round trips of silence; after five probes it assumes an outage.
             let asks = self.backoff < QUESTIONS;
             return self.srtt.filter(|_| asks).map_or(QUESTION_IN_OUTAGE, |srtt| srtt * 2 + LEAST_MARGIN);
         }
@@ -155,7 +156,7 @@ impl Hop {
         (plain * (1 << self.backoff.min(16))).min(LONGEST_TIMEOUT)
     }
 
-    /// Starts the timer anew among those of all connections, or stops it when nothing is kept.
+    /// Restarts the connection's timer, or stops it if no segment is held.
     pub fn arm(
         &mut self,
         now: Instant,
@@ -169,7 +170,7 @@ impl Hop {
         timers.extend(at.map(|at| (at, connection)));
     }
 
-    /// Marks a transmission as lost, if it is still in flight.
+    /// Marks a transmission as lost if it is still in flight.
     fn lose(&mut self, seq: u64, serial: u64) {
         let place = self.place(seq);
         if let Some(held) = self.held.get_mut(place)
@@ -182,7 +183,7 @@ impl Hop {
         }
     }
 
-    /// What the ACK says of losses, and what becomes of the window.
+    /// Detects losses from an ACK and updates the window.
     pub fn react(&mut self, segment: &Segment, fresh: u32) {
         if self.by_number {
             self.order.clear();
@@ -200,7 +201,7 @@ impl Hop {
         }
         let advanced = segment.ack > self.una;
         self.duplicates = if advanced { 0 } else { self.duplicates + 1 };
-        // Only a receiver without SACK is told of losses by their number alone.
+        // Duplicate ACKs show losses only for a receiver without SACK.
         if u64::from(self.duplicates) == DUP_THRESH
             && segment.sack.is_empty()
             && let Some(Held { state: State::Flying(serial), segment, .. }) = self.held.front().copied()
@@ -226,7 +227,7 @@ impl Hop {
         }
     }
 
-    /// The next segment to send: what was lost, then what is new below `promised`.
+    /// Returns the next segment to send: lost ones first, then new ones below `promised`.
     pub fn next(&mut self, now: Instant, promised: u64) -> Option<Segment> {
         let at_once = std::mem::take(&mut self.repairs_at_once);
         if f64::from(self.flight) >= self.cwnd.max(1.0) && !at_once {
@@ -242,7 +243,7 @@ impl Hop {
         Some(self.send(now, place))
     }
 
-    /// More is to be sent than the window lets pass.
+    /// True if more data is ready than the window allows.
     pub fn is_backlogged(&self) -> bool {
         !self.lost.is_empty() || self.held.back().is_some_and(|last| last.segment.seq >= self.nxt)
     }
@@ -259,7 +260,7 @@ impl Hop {
         segment
     }
 
-    /// The oldest is lost, whatever else is; its repair waits for no window.
+    /// Marks the oldest segment as lost; its repair ignores the window.
     pub fn lose_oldest(&mut self) {
         self.repairs_at_once = true;
         if let Some(Held { state: State::Flying(serial), segment, .. }) = self.held.front().copied() {
@@ -267,10 +268,10 @@ impl Hop {
         }
     }
 
-    /// Nothing was heard: everything in flight is lost, and the window begins anew (RFC 5681 section 3.1).
+    /// Handles silence: everything in flight is lost, and the window restarts (RFC 5681 section 3.1).
     pub fn expire(&mut self) {
         if self.assigned {
-            // The oldest is the question: its answer says what became of the others.
+            // The oldest segment is the probe; its answer shows the state of the others.
             self.backoff += 1;
             self.lose_oldest();
             return;
@@ -284,7 +285,7 @@ impl Hop {
     }
 }
 
-/// Takes what lies before `from` off a segment.
+/// Removes the bytes before `from` from a segment.
 pub(crate) fn trim_front(segment: &mut Segment, from: u64) {
     let surplus = from.saturating_sub(segment.seq).min(segment.seq_len());
     segment.seq += surplus;

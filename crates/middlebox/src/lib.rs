@@ -1,11 +1,10 @@
-//! Helpers inside the network: state machines at a node through which the packets of others pass.
+//! Middleboxes inside the network: state machines at a node that forwards packets.
 //!
-//! A middlebox sees both directions of the connections that pass its node. It may change a segment, let it pass, take it
-//! out, and send segments of its own towards either end; it is told the state of the link that a packet leaves by, because
-//! explicit-rate routers need it. Everything here is pure: the driver brings the time and the packets, so that the
-//! simulator and an emulator run the same helper.
+//! A middlebox sees both directions of the connections through its node. It may change, forward or absorb a segment, and
+//! send segments to either end. It receives the state of the outgoing link, which explicit-rate routers need. All code is
+//! pure: the driver supplies time and packets, so that simulator and emulator run the same middlebox.
 //!
-//! Reading order: `passing` (what a middlebox is told), `config`, `middlebox`, then one file for each kind.
+//! Reading order: `passing` (inputs and outputs), `config`, `middlebox`, then one file per kind.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

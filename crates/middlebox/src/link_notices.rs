@@ -1,8 +1,8 @@
-//! A ground station that says what becomes of its links: what they lose to transmission errors, that they are out, and that they are
-//! back.
+//! A ground station that reports transmission errors, outages and recoveries of its links.
 //!
-//! CCSDS 714.0-B-2 wants such messages for SCPS-TP, and H. Xu, S. Wu, "A Priority-Based TCP Congestion Control Strategy in Satellite IP
-//! Networks", IEEE ICCCAS 2005, for TCP PBS. Neither says how they travel: `papers/scps-tp.md` tells what is chosen.
+//! CCSDS 714.0-B-2 requires such messages for SCPS-TP. H. Xu, S. Wu, "A Priority-Based TCP Congestion Control Strategy in
+//! Satellite IP Networks", IEEE ICCCAS 2005, requires them for TCP PBS. Neither defines their transport: `papers/scps-tp.md`
+//! describes the choice made here.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +11,34 @@ use bentpipe_base::{Extension, Flags, Instant, Notice, Segment};
 use crate::table::Table;
 use crate::{Connection, Direction, Emission, LinkNoticesConfig, Passing, Spoilt, Told, Verdict};
 
-/// A ground station that says what becomes of its links.
+/// A ground station that reports errors and outages of its links.
 #[derive(Clone, Debug)]
 pub struct LinkNotices {
     config: LinkNoticesConfig,
-    /// What the receivers of connections are still to be told, by the direction of the data.
+    /// Pending reports to receivers, by direction of the data.
     errors: [Table<Option<u64>>; 2],
-    /// Senders that know of an outage, by its end, connection, and direction of the data.
+    /// Senders informed of an outage, keyed by its end, connection, and direction of the data.
     waiting: BTreeMap<(Instant, Connection, Direction), Waiting>,
     outages_told: u64,
     errors_told: u64,
 }
 
-/// A sender that was told of an outage.
+/// A sender informed of an outage.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
-    /// What it expects of its peer: where a message to it stands in that stream.
+    /// Next sequence number that it expects, which a message to it carries.
     expects: u64,
     told_at: Instant,
 }
 
-/// A message to the end whose data travel in `direction`: no flag, no data, no acknowledgement.
+/// Returns a message to the end whose data travels in `direction`: no flag, data or acknowledgement.
 fn message(connection: Connection, direction: Direction, expects: u64, notice: Notice) -> Emission {
     let segment = Segment { seq: expects, extension: Extension::Notice(notice), ..Segment::default() };
     Emission { connection, direction: direction.opposite(), segment }
 }
 
 impl LinkNotices {
-    /// One that has seen nothing.
+    /// Makes a ground station without state.
     pub(crate) fn new(config: LinkNoticesConfig) -> Self {
         let errors = Default::default();
         Self { config, errors, waiting: BTreeMap::new(), outages_told: 0, errors_told: 0 }

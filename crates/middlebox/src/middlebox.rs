@@ -1,4 +1,4 @@
-//! What a driver calls.
+//! Interface for drivers.
 
 use bentpipe_base::Instant;
 
@@ -16,36 +16,35 @@ use crate::{Emission, MiddleboxConfig, Passing, Spoilt, Verdict};
 
 /// A middlebox of any kind.
 ///
-/// The driver calls [`Middlebox::handle`] for every packet that passes the node on its way from one end to the other, and
-/// [`Middlebox::handle_timeout`] no later than [`Middlebox::next_timeout`], and [`Middlebox::handle_spoilt`] for what arrived
-/// with errors. After any of them it sends what was put into `out`, in
-/// that order, and then the packet itself if it goes on. Time must not go backwards.
+/// The driver calls [`Middlebox::handle`] for every packet that passes the node, and [`Middlebox::handle_spoilt`] for packets
+/// with errors. It calls [`Middlebox::handle_timeout`] no later than [`Middlebox::next_timeout`]. After each call it sends the
+/// segments in `out` in order, then the packet itself if it goes on. Time must not run backwards.
 #[derive(Clone, Debug)]
 pub enum Middlebox {
-    /// Thins ACKs out where they would wait.
+    /// Filters ACKs that would wait in a queue.
     AckFilter(AckFilter),
-    /// Thins ACKs out regularly.
+    /// Passes every n-th ACK.
     AckDecimator(AckDecimator),
-    /// Repairs losses behind it.
+    /// Repairs losses on the next link.
     Snoop(Snoop),
-    /// Repairs losses behind it and hides the time that it takes.
+    /// Repairs losses on the next link and hides the repair time from the sender.
     Wtcp(Wtcp),
-    /// Acknowledges early and answers for it, SaTPEP among others.
+    /// Acknowledges data before its delivery and guarantees the delivery; includes SaTPEP.
     Spoofing(Spoofing),
     /// An XCP or P-XCP router.
     Xcp(Xcp),
     /// A BA-TCP router.
     BaTcp(BaTcp),
-    /// Fuzzy control of congestion.
+    /// Fuzzy congestion control.
     Fuzzy(Fuzzy),
     /// The queue of DVegas.
     DVegas(DVegas),
-    /// A ground station that says what becomes of its links.
+    /// A ground station that reports errors and outages of its links.
     LinkNotices(LinkNotices),
 }
 
 impl Middlebox {
-    /// A middlebox that has seen nothing yet.
+    /// Makes a middlebox without state.
     pub fn new(config: &MiddleboxConfig) -> Self {
         match config {
             MiddleboxConfig::AckFilter => Self::AckFilter(AckFilter::default()),
@@ -62,13 +61,13 @@ impl Middlebox {
         }
     }
 
-    /// True if it needs only to tell which acknowledgement belongs to which data: it holds packets back and sends copies of what passed, and makes
-    /// none of its own. What it writes into a packet besides may be lost.
+    /// True if it only needs to match acknowledgements to data: it delays packets and sends copies, but creates no segments.
+    /// Other information that it writes into a packet may be lost.
     pub fn works_on_copies(&self) -> bool {
         matches!(self, Self::AckFilter(_) | Self::AckDecimator(_) | Self::Snoop(_))
     }
 
-    /// A packet passes: what becomes of it.
+    /// Handles a passing packet and returns its fate.
     pub fn handle(&mut self, now: Instant, passing: &mut Passing<'_>, out: &mut Vec<Emission>) -> Verdict {
         match self {
             Self::AckFilter(filter) => filter.handle(now, passing, out),
@@ -84,14 +83,14 @@ impl Middlebox {
         }
     }
 
-    /// A packet has reached the node, but spoilt.
+    /// Handles a packet that arrived with transmission errors.
     pub fn handle_spoilt(&mut self, now: Instant, spoilt: &Spoilt<'_>, out: &mut Vec<Emission>) {
         if let Self::LinkNotices(station) = self {
             station.handle_spoilt(now, spoilt, out);
         }
     }
 
-    /// When [`Middlebox::handle_timeout`] must be called; [`Instant::FAR_FUTURE`] while nothing is pending.
+    /// Returns the time of the next [`Middlebox::handle_timeout`]; [`Instant::FAR_FUTURE`] if nothing is pending.
     pub fn next_timeout(&self) -> Instant {
         match self {
             Self::AckFilter(filter) => filter.next_timeout(),
@@ -104,7 +103,7 @@ impl Middlebox {
         }
     }
 
-    /// Does what is due by `now`.
+    /// Executes everything due by `now`.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut Vec<Emission>) {
         match self {
             Self::AckFilter(filter) => filter.handle_timeout(now, out),
@@ -117,7 +116,7 @@ impl Middlebox {
         }
     }
 
-    /// What it counted, by name.
+    /// Returns its counters with their names.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         match self {
             Self::AckFilter(filter) => filter.counters(),

@@ -1,22 +1,22 @@
-//! What a middlebox is told of a packet, and what it answers.
+//! Inputs and outputs of a middlebox for a packet.
 
 use bentpipe_base::{Duration, Instant, Rate, Segment};
 
-/// A connection, as long as it lives: no other one of the same run has the same number.
+/// Number of a connection, unique within a run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Connection(pub u64);
 
-/// The direction in which a packet of a connection travels.
+/// Direction of a connection's packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Direction {
     /// From the sending end of a flow to its receiver.
     Forward,
-    /// Towards it.
+    /// From the receiver to the sending end.
     Reverse,
 }
 
 impl Direction {
-    /// The other direction.
+    /// Returns the other direction.
     pub const fn opposite(self) -> Self {
         match self {
             Self::Forward => Self::Reverse,
@@ -25,67 +25,67 @@ impl Direction {
     }
 }
 
-/// The data that a connection carries in one direction.
+/// The data of a connection in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct DataStream {
     pub connection: Connection,
-    /// They travel in [`Direction::Reverse`].
+    /// True for data in [`Direction::Reverse`].
     pub reverse: bool,
 }
 
-/// The link that a packet leaves a node by, and what its queue holds now.
+/// Outgoing link of a packet, with the present state of its queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Port {
     /// Number of the link in its world.
     pub link: u32,
-    /// Rate of transmission now.
+    /// Present transmission rate.
     pub rate: Rate,
-    /// One-way propagation delay now.
+    /// Present one-way propagation delay.
     pub delay_one_way: Duration,
-    /// Bytes that wait; the packet in transmission does not.
+    /// Queued bytes, without the packet in transmission.
     pub waiting_bytes: u64,
-    /// Packets that wait.
+    /// Queued packets.
     pub waiting_packets: u32,
-    /// When the outage ends in which the link is, if it is in one.
+    /// End of the present outage, if there is one.
     pub out_until: Option<Instant>,
 }
 
-/// A packet that reached a node spoilt by transmission errors, and of which the header could be read.
+/// A packet that arrived with transmission errors and a readable header.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spoilt<'a> {
-    /// Its connection.
+    /// Connection of the packet.
     pub connection: Connection,
     /// The direction in which it travelled.
     pub direction: Direction,
-    /// Its header.
+    /// Header of the packet.
     pub segment: &'a Segment,
 }
 
 /// A packet that passes a node.
 #[derive(PartialEq, Debug)]
 pub struct Passing<'a> {
-    /// Its connection; none if it is not TCP.
+    /// Connection of the packet; `None` if it is not TCP.
     pub connection: Option<Connection>,
     /// The direction in which it travels.
     pub direction: Direction,
-    /// Its header, which the middlebox may change. Of a packet that is not TCP only the length counts.
+    /// Header, which the middlebox may change. For packets other than TCP only the length is used.
     pub segment: &'a mut Segment,
     /// Bytes on the wire.
     pub size: u32,
-    /// The link that it leaves by.
+    /// Outgoing link.
     pub port: Port,
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It goes on, behind what the middlebox sends.
+    /// The packet goes on, after the middlebox's own segments.
     Forward,
-    /// It goes no further.
+    /// The packet ends here.
     Absorb,
 }
 
-/// A segment that a middlebox sends in the name of one end of a connection.
+/// A segment that a middlebox sends on behalf of one end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Emission {
     /// The connection.

@@ -1,9 +1,9 @@
-//! SaTPEP: windows on the satellite hop that follow how much of the link is used, and not ACKs or losses.
+//! SaTPEP: windows on the satellite hop follow the link's utilisation instead of ACKs or losses.
 //!
 //! D. Velenis, D. Kalogeras, B. Maglaris, "SaTPEP: a TCP Performance Enhancing Proxy for Satellite Links", IFIP Networking 2002.
 //!
-//! This file holds the measurement and the law of the windows; keeping, acknowledging and repairing is `spoofing` and `hop`.
-//! `papers/satpep.md` says what is rebuilt.
+//! This file holds the measurement and the window law. `spoofing` and `hop` hold, acknowledge and repair the data.
+//! `papers/satpep.md` lists the reconstructed parts.
 
 use std::collections::BTreeMap;
 
@@ -11,38 +11,38 @@ use bentpipe_base::{Duration, Instant};
 
 use crate::{Connection, Port, SatPepConfig};
 
-/// Smallest window, and the first one if no share of the link is larger, in segments.
+/// Minimum window in segments; also the initial window unless the share of the link is larger.
 const LEAST_WINDOW: f64 = 2.0;
 const FIRST_WINDOW: f64 = 4.0;
-/// Part of the bandwidth-delay product that may wait in front of the link.
+/// Tolerated queue in front of the link, as a fraction of the BDP.
 const TOLERATED_QUEUE: f64 = 0.5;
-/// Round-trip time before anything is known of it.
+/// Assumed round-trip time before the first measurement.
 const RTT_UNKNOWN: Duration = Duration::from_millis(550);
 
-/// How much of each outgoing link is used.
+/// Utilisation of each outgoing link.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meters(BTreeMap<u32, Meter>);
 
-/// An outgoing link, over the present period.
+/// Measurement of an outgoing link in the present period.
 #[derive(Clone, Debug)]
 struct Meter {
     port: Port,
     bytes: u64,
     begun: Instant,
-    /// The round-trip time that sets the period.
+    /// Round-trip time that sets the length of the period.
     rtt: Duration,
-    /// Connections that sent by this link within the period, or the one before.
+    /// Connections that used this link in the present or previous period.
     active: BTreeMap<Connection, Instant>,
 }
 
-/// What a period says about a link.
+/// Result of a period.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Verdict {
-    /// Part of the capacity that was used.
+    /// Used fraction of the capacity.
     pub used: f64,
-    /// Capacity that may be given away, in bytes a second.
+    /// Capacity to distribute, in bytes per second.
     spare: f64,
-    /// More waits than is tolerated.
+    /// True if the queue exceeds the tolerated length.
     crowded: bool,
 }
 
@@ -51,7 +51,7 @@ impl Verdict {
         Self { used, spare: (config.utilisation - used).max(0.0) * capacity, crowded }
     }
 
-    /// The next window of a connection in segments; spare capacity goes to the `backlogged` connections that have something to send.
+    /// Returns the next window of a connection in segments. Spare capacity is divided among the `backlogged` connections.
     pub fn window(&self, config: &SatPepConfig, window: f64, share: Share) -> f64 {
         if self.crowded || self.used > 1.0 {
             return (window * config.utilisation / self.used.max(config.utilisation)).max(LEAST_WINDOW);
@@ -62,7 +62,7 @@ impl Verdict {
     }
 }
 
-/// What a connection's part of the spare capacity depends on.
+/// Inputs for a connection's share of the spare capacity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
     pub rtt: Duration,
@@ -71,18 +71,18 @@ pub(crate) struct Share {
     pub backlogged: u32,
 }
 
-/// A packet that leaves by a link.
+/// A packet that leaves on a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
     pub connection: Connection,
-    /// Round trip of the connection, if it is known.
+    /// Round-trip time of the connection, if it is known.
     pub rtt: Option<Duration>,
     /// Bytes on the wire.
     pub bytes: u64,
 }
 
 impl Meters {
-    /// A packet of a connection leaves by a link.
+    /// Records a packet that leaves on a link.
     pub fn note(&mut self, now: Instant, port: Port, packet: Departure) {
         let Departure { connection, rtt, bytes } = packet;
         let meter = self.0.entry(port.link).or_insert_with(|| Meter {
@@ -98,7 +98,7 @@ impl Meters {
         meter.active.insert(connection, now);
     }
 
-    /// The window of a connection that begins to send by a link: its share of the capacity.
+    /// Returns the initial window of a connection on a link: its share of the capacity.
     pub fn first_window(&self, port: &Port, rtt: Duration, segment_bytes: f64) -> f64 {
         let active = self.0.get(&port.link).map_or(0, |meter| meter.active.len());
         let share = port.rate.bps() as f64 / 8.0 * rtt.as_secs_f64() / (segment_bytes * (active + 1) as f64);
@@ -109,7 +109,7 @@ impl Meters {
         self.0.values().map(Meter::due).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// Links whose period is over by now, with what it says and who used them.
+    /// Returns the links whose period has ended, with the result and their connections.
     pub fn judge(&mut self, now: Instant, config: &SatPepConfig) -> Vec<(Verdict, Vec<Connection>)> {
         let due = self.0.values_mut().filter(|meter| meter.due() <= now);
         due.map(|meter| (meter.judge(now, config), meter.active.keys().copied().collect())).collect()
@@ -117,12 +117,12 @@ impl Meters {
 }
 
 impl Meter {
-    /// A round trip: what windows send repeats itself with it, and half of it would measure the pattern.
+    /// The period is a round trip, because transmissions repeat with it. Half of it would measure the pattern of bursts.
     fn period(&self) -> Duration {
         self.rtt.max(Duration::from_millis(1))
     }
 
-    /// A link that nobody uses is not looked at.
+    /// Returns the end of the period; none for an unused link.
     fn due(&self) -> Instant {
         if self.active.is_empty() { Instant::FAR_FUTURE } else { self.begun + self.period() }
     }
@@ -157,7 +157,7 @@ mod tests {
         assert!((second.spare - 230_114.0).abs() < 1.0, "{second:?}");
         let window = second.window(&config, 100.0, share);
         assert!((window - 163.3).abs() < 0.05 && (used(window) - 0.95).abs() < 1e-3, "{window}");
-        // Above the capacity windows shrink to what the target leaves of them.
+        // Above the capacity, windows shrink to the target divided by the utilisation.
         let above = Verdict::new(&config, 1.1, 625_000.0, false);
         assert!((above.window(&config, 100.0, share) - 86.36).abs() < 0.01);
         assert_eq!(above.window(&config, 2.0, share), 2.0);

@@ -1,4 +1,5 @@
-//! Snoop: an agent in front of a lossy link that keeps copies of what passes, repairs losses itself, and keeps them from the sender.
+//! Snoop: an agent before a lossy link. It keeps copies of passing segments, repairs losses, and hides the losses from the
+//! sender.
 //!
 //! H. Balakrishnan, S. Seshan, E. Amir, R. H. Katz, "Improving TCP/IP Performance over Wireless Networks", ACM MobiCom 1995; thresholds
 //! and counters as in ns-2 (`snoop.cc`).
@@ -12,7 +13,7 @@
 //! | `senderRxmit`       | [`Cached::sent_again`]    | -        |
 //! | `srtt_`, `rttvar_`  | [`Agent::srtt`], [`Agent::rttvar`] | time |
 //!
-//! What differs stands in `papers/snoop.md`.
+//! `papers/snoop.md` lists the deviations.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -22,16 +23,16 @@ use crate::passing::DataStream;
 use crate::table::Table;
 use crate::{Direction, Emission, Passing, Port, SnoopConfig, Verdict};
 
-/// The sender may see so many duplicate ACKs before the agent acts.
+/// Duplicate ACKs that the sender may see before the agent repairs the loss.
 const THRESHOLD: u32 = 1;
-/// Segments that an agent keeps at least for a connection.
+/// Minimum number of segments that an agent keeps per connection.
 const LEAST_CACHE: u64 = 100;
 
 /// A Snoop agent for all connections that pass a node.
 #[derive(Clone, Debug)]
 pub struct Snoop {
     config: SnoopConfig,
-    /// By the direction of the data.
+    /// Agents by direction of the data.
     agents: [Table<Agent>; 2],
     timers: BTreeSet<(Instant, DataStream)>,
     repairs: u64,
@@ -39,18 +40,18 @@ pub struct Snoop {
     timeouts: u64,
 }
 
-/// The data of one direction of a connection.
+/// Data of one direction of a connection.
 #[derive(Clone, Debug)]
 struct Agent {
-    /// What passed and is not acknowledged, by its place in the stream.
+    /// Copies of segments not yet acknowledged, ordered by sequence number.
     cache: VecDeque<Cached>,
-    /// First byte after the last that passed.
+    /// First byte after the last segment that passed.
     seen: u64,
     /// Highest acknowledgement.
     acked: u64,
-    /// Duplicates of it that the sender saw.
+    /// Number of its duplicates that the sender saw.
     duplicates: u32,
-    /// Duplicates that are still to come because of the segment that was repaired.
+    /// Duplicate ACKs still expected because of the repaired segment.
     expected: u64,
     srtt: Duration,
     rttvar: Duration,
@@ -61,9 +62,9 @@ struct Agent {
 struct Cached {
     segment: Segment,
     sent_at: Instant,
-    /// Times that the agent sent it.
+    /// Number of repairs by the agent.
     repairs: u32,
-    /// The sender sent it again: its loss is known to him.
+    /// True if the sender retransmitted it: the sender knows of the loss.
     sent_again: bool,
 }
 
@@ -88,13 +89,13 @@ impl Agent {
         (self.srtt + self.rttvar * 4).max(floor)
     }
 
-    /// Twice the bandwidth-delay product of the link ahead, so that a loss can be repaired twice.
+    /// Returns twice the BDP of the next link, so that a loss can be repaired twice.
     fn room(port: &Port, size: u32) -> usize {
         let product = port.rate.bytes_in(port.delay_one_way * 2);
         (2 * product / u64::from(size.max(1))).max(LEAST_CACHE) as usize
     }
 
-    /// Keeps a copy of a data segment.
+    /// Stores a copy of a data segment.
     fn keep(&mut self, now: Instant, segment: &Segment, congested: bool, room: usize) {
         let new = Cached { segment: *segment, sent_at: now, repairs: 0, sent_again: false };
         let fits = self.cache.len() < room && !congested;
@@ -111,13 +112,13 @@ impl Agent {
         self.seen = self.seen.max(segment.seq_end());
     }
 
-    /// The segment that the receiver waits for, if it is here.
+    /// Returns the segment that the receiver expects, if there is a copy.
     fn wanted(&mut self) -> Option<&mut Cached> {
         let acked = self.acked;
         self.cache.front_mut().filter(|cached| cached.segment.seq == acked)
     }
 
-    /// An acknowledgement of something new.
+    /// Handles an acknowledgement of new data.
     fn advance(&mut self, now: Instant, ack: u64) {
         let mut sample = None;
         while self.cache.front().is_some_and(|cached| cached.segment.seq_end() <= ack) {
@@ -135,7 +136,7 @@ impl Agent {
 }
 
 impl Snoop {
-    /// An agent that has seen nothing.
+    /// Makes an agent without state.
     pub(crate) fn new(config: SnoopConfig) -> Self {
         Self {
             config,
@@ -180,7 +181,7 @@ impl Snoop {
         Verdict::Forward
     }
 
-    /// An ACK for the data of a stream.
+    /// Handles an ACK for the data of a stream.
     fn acknowledge(
         &mut self,
         now: Instant,
@@ -194,7 +195,7 @@ impl Snoop {
         if segment.ack > agent.acked {
             agent.advance(now, segment.ack);
             if agent.wanted().is_some() {
-                // The next hole is repaired here as well: the sender need not hear of it.
+                // The next hole is also repaired here, so the sender need not see it.
                 segment.sack.clear();
             }
             self.arm(now, stream);
@@ -228,7 +229,7 @@ impl Snoop {
         Verdict::Absorb
     }
 
-    /// Sends the segment again that the receiver waits for.
+    /// Retransmits the segment that the receiver expects.
     fn repair(&mut self, now: Instant, stream: DataStream, out: &mut Vec<Emission>) {
         let DataStream { connection, reverse } = stream;
         let agent = self.agents[usize::from(reverse)].get_mut(connection);
@@ -244,7 +245,7 @@ impl Snoop {
         self.arm(now, stream);
     }
 
-    /// Starts the timer anew, or stops it when nothing is kept.
+    /// Restarts the timer, or stops it if there are no copies.
     fn arm(&mut self, now: Instant, stream: DataStream) {
         let Some(agent) = self.agents[usize::from(stream.reverse)].get_mut(stream.connection) else { return };
         let at = (!agent.cache.is_empty()).then(|| now + agent.timeout(self.config.least_timeout));
@@ -258,7 +259,7 @@ impl Snoop {
         self.timers.first().map_or(Instant::FAR_FUTURE, |(at, ..)| *at)
     }
 
-    /// From some time on it is a router, and knows nothing of what it kept.
+    /// True after the crash: the node has no copies and only forwards.
     fn is_dead(&self, now: Instant) -> bool {
         self.config.dies_at.is_some_and(|after| Instant::ZERO + after <= now)
     }
@@ -322,7 +323,7 @@ mod tests {
             assert_eq!(self.snoop.handle(at_ms(number), passing, &mut self.out), Verdict::Forward);
         }
 
-        /// The receiver waits for segment `number`.
+        /// Passes an ACK that expects segment `number`.
         fn ack(&mut self, number: u64) -> Verdict {
             let mut segment = bare(number * 1000);
             self.snoop.handle(at_ms(100), &mut pass(&mut segment, Direction::Reverse, 0), &mut self.out)
@@ -333,7 +334,7 @@ mod tests {
         }
     }
 
-    /// Segment 10 is lost, the nine behind it arrive and elicit nine duplicates.
+    /// Segment 10 is lost; the nine segments after it cause nine duplicates.
     #[test]
     fn the_sender_sees_one_duplicate_of_nine() {
         let mut bench = Bench::with_ten_cached();
@@ -356,12 +357,12 @@ mod tests {
         let mut bench = Bench { snoop: Snoop::new(SnoopConfig::default()), out: Vec::new() };
         bench.data(9);
         bench.ack(10);
-        // Segment 10 never came by.
+        // Segment 10 never passed.
         (11..20).for_each(|number| bench.data(number));
         for _ in 0..9 {
             assert_eq!(bench.ack(10), Verdict::Forward);
         }
-        // When it comes at last it is known to be a repair of the sender's.
+        // When segment 10 passes, it is recognised as the sender's retransmission.
         bench.data(10);
         assert!(bench.agent().cache[0].sent_again);
         assert_eq!((bench.ack(10), bench.out.len()), (Verdict::Forward, 0));
@@ -381,12 +382,12 @@ mod tests {
         }
         let most = SnoopConfig::default().most_repairs as usize;
         assert!(bench.out.len() == most && bench.out.iter().all(|sent| sent.segment.seq == 10_000));
-        // From now on the sender hears of it.
+        // From now on the sender sees the loss.
         bench.agent().expected = 0;
         assert_eq!(bench.ack(10), Verdict::Forward);
     }
 
-    /// The copies were nobody's but its own: the ends hold all that they need.
+    /// The agent's copies are redundant: both ends hold all the data that they need.
     #[test]
     fn a_dead_agent_is_a_router() {
         let mut bench = Bench::with_ten_cached();

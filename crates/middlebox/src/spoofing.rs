@@ -1,10 +1,11 @@
-//! TCP spoofing: a gateway near the source acknowledges its data at once, keeps them, and answers for their delivery.
+//! TCP spoofing: a gateway near the source acknowledges data at once, holds it, and guarantees its delivery.
 //!
 //! I. F. Akyildiz, G. Morabito, S. Palazzo, "TCP-Peach", IEEE/ACM Transactions on Networking 9(3), 2001, section II-A: the method and its four
 //! problems; RFC 3135 sections 3.1.3 and 3.1.4: local acknowledgements, local retransmissions.
 //!
-//! Addresses, ports and sequence numbers stay those of the ends. The gateway serves the data that flow forward, from a connection whose
-//! SYN-ACK it saw pass: only then do ACKs come by here. What it acknowledged is repaired from here (`hop`); ACKs of the receiver end here. What differs stands in `papers/spoofing.md`.
+//! Addresses, ports and sequence numbers are those of the ends. The gateway serves forward data of a connection whose SYN-ACK it
+//! saw: ACKs then also pass this node. It repairs what it acknowledged (`hop`), and ACKs of the receiver end here.
+//! `papers/spoofing.md` lists the deviations.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use crate::satpep::{Departure, Meters, Share};
 use crate::table::Table;
 use crate::{Connection, Direction, Emission, Passing, Port, SatPepConfig, SpoofingConfig, Verdict};
 
-/// Headers of IP and TCP, for the use of a link.
+/// Header bytes of IP and TCP, counted in the link's utilisation.
 const HEADERS: u32 = 40;
 
 /// A spoofing gateway for all connections that pass a node.
@@ -25,12 +26,12 @@ pub struct Spoofing {
     agents: Table<Agent>,
     timers: BTreeSet<(Instant, Connection)>,
     dead: bool,
-    /// Windows follow the use of the link, if there is a law for that.
+    /// State of windows that follow the link's utilisation, if configured.
     utilisation: Option<(SatPepConfig, Meters)>,
     counters: Counters,
 }
 
-/// What a gateway counted.
+/// Counters of a gateway.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     promised_bytes: u64,
@@ -41,15 +42,15 @@ struct Counters {
     most_buffered_bytes: u64,
 }
 
-/// How far a connection has come.
+/// State of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Phase {
-    /// Passes untouched.
+    /// Segments pass unchanged.
     #[default]
     Untouched,
-    /// A SYN went by at that time, and offers selective acknowledgements.
+    /// A SYN passed at this time; true if it offers SACK.
     Opening(Instant, bool),
-    /// Data are acknowledged here, selectively as well if so agreed.
+    /// The gateway acknowledges the data; true if SACK was negotiated.
     Spoofed(bool),
 }
 
@@ -57,31 +58,31 @@ enum Phase {
 #[derive(Clone, Debug, Default)]
 struct Agent {
     phase: Phase,
-    /// Next byte expected from the source: what was acknowledged to it, but for a FIN.
+    /// Next byte expected from the source: the acknowledged data, without a FIN.
     src_nxt: u64,
-    /// Sequence number behind the FIN, once it is here.
+    /// Sequence number after the FIN, once it has arrived.
     fin_end: Option<u64>,
-    /// Marks of congestion on the way here are echoed until the source confirms.
+    /// True while a congestion mark is echoed to the source, until it responds.
     ecn_echo: bool,
-    /// Block that the last selective acknowledgement reported.
+    /// Block reported in the last SACK.
     block: SackRange,
     /// Window last offered to the source.
     offered: u64,
-    /// As the source last said: acknowledgement, window, timestamp and its echo.
+    /// Last values from the source: acknowledgement, window, timestamp and its echo.
     src_ack: u64,
     src_window: u32,
     src_timestamps: Option<(u32, u32)>,
-    /// As the destination last said: next sequence number of its own, timestamp.
+    /// Last values from the destination: its next sequence number, timestamp.
     dst_seq: u64,
     dst_timestamp: Option<u32>,
     hop: Hop,
-    /// Of a full segment on the wire, and the link by which they leave; where windows are assigned.
+    /// Size of a full segment on the wire, and its outgoing link; used for assigned windows.
     segment_bytes: u32,
     port: Option<Port>,
 }
 
 impl Agent {
-    /// What is acknowledged to the source: its FIN only when the destination did so.
+    /// Returns the acknowledgement for the source. It covers the FIN only after the destination acknowledged it.
     fn promised(&self) -> u64 {
         match self.fin_end {
             Some(end) if self.hop.una < end => self.src_nxt.min(end - 1),
@@ -90,11 +91,11 @@ impl Agent {
     }
 
     fn window(&self, room: u64) -> u64 {
-        // Its right edge follows the destination's acknowledgements only, so it never moves back.
+        // The right edge follows only the destination's acknowledgements, so it never moves back.
         (self.hop.una + room).saturating_sub(self.src_nxt)
     }
 
-    /// Bytes acknowledged to the source and not by the destination.
+    /// Returns the bytes acknowledged to the source but not by the destination.
     fn owed(&self) -> u64 {
         match self.phase {
             Phase::Spoofed(_) => self.promised().saturating_sub(self.hop.una),
@@ -102,7 +103,7 @@ impl Agent {
         }
     }
 
-    /// An acknowledgement in the destination's name.
+    /// Returns an acknowledgement in the destination's name.
     fn forge(&mut self, room: u64) -> Segment {
         self.offered = self.window(room);
         let mut flags = Flags::ACK;
@@ -122,7 +123,7 @@ impl Agent {
         ack
     }
 
-    /// Data of the source: kept if there is room.
+    /// Stores data of the source if there is room. Returns the number of stored bytes.
     fn take(&mut self, segment: &Segment, room: u64) -> u64 {
         let end = self.hop.una + room;
         let mut segment = Segment { ecn: EcnField::NotCapable, ..*segment };
@@ -148,14 +149,14 @@ impl Agent {
 }
 
 impl Spoofing {
-    /// A gateway that has seen nothing.
+    /// Makes a gateway without state.
     pub(crate) fn new(config: SpoofingConfig) -> Self {
         let counters = Counters::default();
         let (agents, timers) = (Table::default(), BTreeSet::new());
         Self { config, agents, timers, dead: false, utilisation: None, counters }
     }
 
-    /// A gateway that has seen nothing, whose windows follow the use of the link.
+    /// Makes a gateway without state whose windows follow the link's utilisation.
     pub(crate) fn satpep(config: SatPepConfig) -> Self {
         let SatPepConfig { buffer, dies_at, .. } = config;
         let plain = SpoofingConfig { buffer, dies_at, ..SpoofingConfig::default() };
@@ -174,7 +175,7 @@ impl Spoofing {
         let segment = &mut *passing.segment;
         let forward = passing.direction == Direction::Forward;
         if segment.flags.contains(Flags::RST) {
-            // What is still owed stays owed: nobody will get it.
+            // Acknowledged data that is not yet delivered is lost: the connection was reset.
             if let Some(agent) = self.agents.get_mut(connection) {
                 (agent.phase, agent.hop) = (Phase::Untouched, Hop::default());
                 self.arm(now, connection);
@@ -206,7 +207,7 @@ impl Spoofing {
         let agent = self.agents.heard(connection, now);
         let options = segment.syn_options.unwrap_or_default();
         match agent.phase {
-            // Who talks with routers or with the far end itself is none to speak for.
+            // Connections with router feedback or a receiver half are left alone: the gateway cannot answer for these.
             Phase::Untouched | Phase::Opening(..) if forward && options.feedback == 0 => {
                 agent.phase = Phase::Opening(now, options.sack_permitted);
             }
@@ -229,7 +230,7 @@ impl Spoofing {
         }
     }
 
-    /// Where windows are assigned, a connection gets its first with its first data.
+    /// Assigns the initial window at the connection's first data, if windows are assigned.
     fn assign_first(&mut self, connection: Connection, bytes: u32, port: Port) {
         let Some((_, meters)) = &self.utilisation else { return };
         let Some(agent) = self.agents.get_mut(connection) else { return };
@@ -241,7 +242,7 @@ impl Spoofing {
         agent.port = Some(port);
     }
 
-    /// A period of measurement is over for some links: the windows of those who use them follow.
+    /// Handles the end of measurement periods: updates the windows of the links' connections.
     fn assign(&mut self, now: Instant, out: &mut Vec<Emission>) {
         let Some((config, meters)) = &mut self.utilisation else { return };
         let verdicts = meters.judge(now, config);
@@ -264,7 +265,7 @@ impl Spoofing {
         }
     }
 
-    /// Data or an ACK of the source.
+    /// Handles data or an ACK of the source.
     fn meet_source(
         &mut self,
         now: Instant,
@@ -278,7 +279,7 @@ impl Spoofing {
         agent.src_window = segment.window;
         if segment.seq_len() == 0 {
             agent.src_ack = agent.src_ack.max(segment.ack);
-            // The destination must not think that it missed what is still here.
+            // The destination must not conclude that it missed data still held here.
             segment.seq = segment.seq.min(agent.hop.nxt);
             return Verdict::Forward;
         }
@@ -293,7 +294,7 @@ impl Spoofing {
         let ack = agent.forge(room);
         out.push(Emission { connection, direction: Direction::Reverse, segment: ack });
         if segment.ack > agent.src_ack {
-            // What it acknowledges need not wait for the data.
+            // The acknowledgement is forwarded without waiting for the data.
             agent.src_ack = segment.ack;
             let ack = Segment {
                 seq: agent.hop.nxt,
@@ -308,7 +309,7 @@ impl Spoofing {
         Verdict::Absorb
     }
 
-    /// An ACK of the destination, with data or without.
+    /// Handles an ACK of the destination, with or without data.
     fn meet_destination(
         &mut self,
         now: Instant,
@@ -339,7 +340,7 @@ impl Spoofing {
             Verdict::Forward
         } else {
             self.counters.suppressed_acks += 1;
-            // The source hears of room when it had little.
+            // The source is informed of new room after a small window.
             if agent.window(room) >= room / 2 && agent.offered < room / 2 {
                 let ack = agent.forge(room);
                 out.push(Emission { connection, direction: Direction::Reverse, segment: ack });
@@ -353,7 +354,7 @@ impl Spoofing {
         verdict
     }
 
-    /// Sends what may be sent.
+    /// Sends the segments allowed by the windows.
     fn serve(&mut self, now: Instant, connection: Connection, out: &mut Vec<Emission>) {
         let Some(agent) = self.agents.get_mut(connection) else { return };
         let mut repairs = 0;
@@ -368,13 +369,13 @@ impl Spoofing {
             out.push(agent.address(connection, segment));
         }
         self.counters.retransmissions += repairs;
-        // A repair is given as much time as what it repairs was.
+        // A repair has the same timeout as the original transmission.
         if repairs > 0 || agent.hop.timer.is_none() {
             self.arm(now, connection);
         }
     }
 
-    /// Starts the timer anew, or stops it when nothing is kept.
+    /// Restarts the timer, or stops it if no segment is held.
     fn arm(&mut self, now: Instant, connection: Connection) {
         if let Some(agent) = self.agents.get_mut(connection) {
             agent.hop.arm(now, connection, &mut self.timers);
@@ -400,7 +401,7 @@ impl Spoofing {
 
     pub(crate) fn handle_timeout(&mut self, now: Instant, out: &mut Vec<Emission>) {
         if self.dies_by(now) {
-            // With everything that it keeps, and without a word.
+            // The crash loses all held data, without a message to anybody.
             (self.dead, self.agents) = (true, Table::default());
             self.timers.clear();
             return;
@@ -419,7 +420,7 @@ impl Spoofing {
             let closed = agent.hop.lost.is_empty() && agent.hop.flight == 0;
             let place = agent.hop.place(agent.hop.nxt);
             if closed && agent.hop.held.get(place).is_some_and(|held| held.segment.seq == agent.hop.nxt) {
-                // The destination's window is closed: ask for it.
+                // The destination's window is closed: probe it.
                 let segment = agent.hop.send(now, place);
                 out.push(agent.address(connection, segment));
             }
@@ -441,7 +442,7 @@ impl Spoofing {
 }
 
 impl Agent {
-    /// A segment of the source on its way to the destination: what it acknowledges is what the source says by now.
+    /// Addresses a segment of the source to the destination, with the source's latest acknowledgement.
     fn address(&self, connection: Connection, segment: Segment) -> Emission {
         let (ack, window, timestamps) = (self.src_ack, self.src_window, self.src_timestamps);
         Emission {
@@ -465,7 +466,7 @@ mod tests {
     }
 
     impl Bench {
-        /// The handshake went by, and took 510 ms behind the gateway.
+        /// The handshake has passed; the round trip beyond the gateway is 510 ms.
         fn new(config: SpoofingConfig) -> Self {
             let mut bench = Self { gateway: Spoofing::new(config), out: Vec::new() };
             let options = Some(SynOptions { sack_permitted: true, ..SynOptions::default() });
@@ -487,7 +488,7 @@ mod tests {
             self.gateway.handle(at_ms(ms), &mut pass(&mut segment, direction, 0), &mut self.out)
         }
 
-        /// Segment `number`, from 0, of 1000 bytes: what is acknowledged to the source, and the window offered.
+        /// Passes segment `number`, from 0, of 1000 bytes. Returns the acknowledgement and the window for the source.
         fn data(&mut self, ms: u64, number: u64) -> (u64, u32) {
             let data = Segment { seq: 1 + 1000 * number, len: 1000, flags: Flags::ACK, ..Segment::default() };
             assert_eq!(self.show(ms, Direction::Forward, data), Verdict::Absorb);
@@ -495,7 +496,7 @@ mod tests {
             (ack.segment.ack, ack.segment.window)
         }
 
-        /// The numbers of the segments that leave.
+        /// Returns the numbers of the segments that leave.
         fn sent(&self) -> Vec<u64> {
             let onward = self.out.iter().filter(|emission| emission.direction == Direction::Forward);
             onward.map(|emission| (emission.segment.seq - 1) / 1000).collect()
@@ -524,9 +525,10 @@ mod tests {
             assert_eq!(bench.sent(), [0; 0]);
         }
         assert_eq!(bench.show(1030, Direction::Reverse, ack(10_000)), Verdict::Absorb);
-        // Ten were acknowledged, though one was sent: the gateway believes what it is told. Another segment finds ten places less one.
+        // The destination acknowledged ten segments although one was sent; the gateway accepts it. The next segment finds nine
+        // free places.
         assert_eq!(bench.data(1031, 64), (65_001, 9_000));
-        // Without room the source hears so, and keeps its segment.
+        // Without room the source receives a zero window, and keeps its segment.
         for number in 65..74 {
             bench.data(1032, number);
         }
@@ -569,14 +571,14 @@ mod tests {
         report.sack.push(SackRange { start: 3001, end: 6001 });
         assert_eq!(bench.show(1031, Direction::Reverse, report), Verdict::Absorb);
         assert_eq!((bench.sent(), bench.counter("local_retransmissions")), (vec![2], 1));
-        // The repair is lost as well: the timer has it.
+        // The repair is also lost: the timer repairs it.
         let at = bench.gateway.next_timeout();
         bench.out.clear();
         bench.gateway.handle_timeout(at, &mut bench.out);
         assert_eq!(bench.sent(), [2]);
     }
 
-    /// A gap before the gateway: the source is told, selectively.
+    /// A gap before the gateway is reported to the source by SACK.
     #[test]
     fn losses_before_it_are_the_sources() {
         let mut bench = Bench::new(config(20, 1_000_000));
@@ -613,7 +615,7 @@ mod tests {
         assert_eq!(bench.gateway.next_timeout(), at_ms(1000));
         bench.gateway.handle_timeout(at_ms(1000), &mut bench.out);
         assert_eq!((bench.counter("acked_undelivered_bytes"), bench.counter("crashes")), (50_000, 1));
-        // It is a router now.
+        // After the crash it only forwards.
         let data = Segment { seq: 50_001, len: 1000, flags: Flags::ACK, ..Segment::default() };
         assert_eq!(bench.show(1001, Direction::Forward, data), Verdict::Forward);
         assert_eq!(bench.gateway.next_timeout(), Instant::FAR_FUTURE);

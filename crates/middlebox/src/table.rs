@@ -1,4 +1,4 @@
-//! What a middlebox remembers of connections, for as long as they show signs of life.
+//! Soft state of connections, removed after a time of silence.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use bentpipe_base::{Duration, Instant};
 
 use crate::Connection;
 
-/// A connection that was silent for so long is forgotten: twice the longest retransmission timeout (RFC 6298 section 2.4).
+/// Silence after which a connection is forgotten: twice the maximum retransmission timeout (RFC 6298 section 2.4).
 const LIFE: Duration = Duration::from_secs(120);
-/// With fewer entries nobody looks for dead ones.
+/// Number of entries below which no search for expired ones is made.
 const FEW: usize = 64;
 
-/// Soft state by connection.
+/// Soft state, keyed by connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Table<T> {
     entries: BTreeMap<Connection, (Instant, T)>,
-    /// Entries at which the dead are looked for.
+    /// Number of entries at which expired ones are searched.
     sweep_at: usize,
 }
 
@@ -26,7 +26,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Default> Table<T> {
-    /// The state of a connection that was heard of now.
+    /// Returns the state of a connection that was active at `now`.
     pub fn heard(&mut self, connection: Connection, now: Instant) -> &mut T {
         if self.entries.len() >= self.sweep_at && !self.entries.contains_key(&connection) {
             self.entries.retain(|_, (heard, _)| *heard + LIFE > now);
@@ -37,7 +37,7 @@ impl<T: Default> Table<T> {
         &mut entry.1
     }
 
-    /// The state of a connection, if there is any.
+    /// Returns the state of a connection, if there is any.
     pub fn get_mut(&mut self, connection: Connection) -> Option<&mut T> {
         self.entries.get_mut(&connection).map(|(_, state)| state)
     }

@@ -1,8 +1,9 @@
-//! WTCP: a base station that repairs losses behind it, acknowledges nothing itself, and hides from the sender's clock how long the repairs took.
+//! WTCP: a base station that repairs losses on the next link without own acknowledgements. It hides the repair time from the
+//! sender's RTT measurement.
 //!
 //! K. Ratnam, I. Matta, "WTCP: An Efficient Mechanism for Improving TCP Performance over Wireless Links", IEEE ISCC 1998.
 //!
-//! It serves the data that flow forward. What is kept and repaired is `hop`; what differs from the paper stands in `papers/wtcp.md`.
+//! It serves forward data. `hop` holds and repairs the segments; `papers/wtcp.md` lists the deviations from the paper.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +13,7 @@ use crate::hop::Hop;
 use crate::table::Table;
 use crate::{Connection, Direction, Emission, Passing, Port, Verdict, WtcpConfig};
 
-/// Segments that are on the hop at least, between losses, however short it is.
+/// Minimum number of segments in flight on the hop between losses, however small its BDP.
 const LEAST_WINDOW: f64 = 8.0;
 
 /// A WTCP base station for all connections that pass a node.
@@ -29,27 +30,28 @@ pub struct Wtcp {
 /// A connection.
 #[derive(Clone, Debug, Default)]
 struct Agent {
-    /// When its SYN passed, and whether it offered selective acknowledgements.
+    /// Time of its SYN; true if it offered SACK.
     opened: Option<(Instant, bool)>,
-    /// Its SYN-ACK passed as well.
+    /// True if its SYN-ACK has also passed.
     serves: bool,
     hop: Hop,
-    /// Segments on the hop while nothing is wrong.
+    /// Segments in flight on the hop without losses.
     window: f64,
-    /// Duplicates without selective news since something new was acknowledged.
+    /// Duplicate ACKs without new SACK blocks since the last progress.
     duplicates: u32,
-    /// Of these, still to come of what was on its way when the oldest was repaired.
+    /// Duplicates still expected from segments that were in flight at the repair of the oldest.
     expected: Option<u32>,
-    /// When the data that begin here came.
+    /// Arrival times of segments, keyed by their first byte.
     arrivals: BTreeMap<u64, Instant>,
-    /// The latest timestamp sent on: they never go back.
+    /// Latest timestamp sent: timestamps never decrease.
     sent_timestamp: Option<u32>,
-    /// The destination's last acknowledgement of something new.
+    /// The destination's last acknowledgement of new data.
     last_ack: Segment,
 }
 
 impl Agent {
-    /// A segment on its way to the destination. The time that it spent here is added to its timestamp, so that the echo does not count it.
+    /// Addresses a segment to the destination. Its time in this station is added to its timestamp, so that the echoed RTT
+    /// excludes it.
     fn address(&mut self, now: Instant, connection: Connection, mut segment: Segment) -> Emission {
         let came = self.arrivals.range(..=segment.seq).next_back().map_or(now, |(_, came)| *came);
         segment.timestamps = segment.timestamps.map(|(value, echo)| {
@@ -62,7 +64,7 @@ impl Agent {
         Emission { connection, direction: Direction::Forward, segment }
     }
 
-    /// Twice the bandwidth-delay product of the link ahead: what waits besides waits here, where it is counted, and not in a queue.
+    /// Sets the window to twice the BDP of the next link. Further segments wait here, where the time is measured, not in a queue.
     fn measure(&mut self, port: &Port, size: u32) {
         let product = port.rate.bytes_in(port.delay_one_way * 2) as f64;
         self.window = (2.0 * product / f64::from(size.max(1))).max(LEAST_WINDOW);
@@ -71,8 +73,8 @@ impl Agent {
         }
     }
 
-    /// A duplicate without selective news: a segment has left the hop, and another may take its place. More of them than segments were on their way when the
-    /// oldest was repaired come from what left behind the repair: that was lost, too.
+    /// Handles a duplicate ACK without new SACK blocks: a segment has left the hop, and another may follow. More duplicates than
+    /// segments in flight at the oldest's repair come from segments sent after the repair: the repair was also lost.
     fn count_duplicate(&mut self) {
         self.duplicates += 1;
         self.hop.cwnd += 1.0;
@@ -85,14 +87,14 @@ impl Agent {
         };
     }
 
-    /// True if the segment that the destination waits for is here.
+    /// True if the segment that the destination expects is held here.
     fn holds_what_is_wanted(&self) -> bool {
         self.hop.held.front().is_some_and(|held| held.segment.seq <= self.hop.una)
     }
 }
 
 impl Wtcp {
-    /// A base station that has seen nothing.
+    /// Makes a base station without state.
     pub(crate) fn new(config: WtcpConfig) -> Self {
         let (agents, timers) = (Table::default(), BTreeSet::new());
         Self { config, agents, timers, repairs: 0, timeouts: 0, suppressed: 0 }
@@ -127,7 +129,7 @@ impl Wtcp {
         }
     }
 
-    /// Data or an ACK of the source.
+    /// Handles data or an ACK of the source.
     fn meet_source(
         &mut self,
         now: Instant,
@@ -139,12 +141,12 @@ impl Wtcp {
         if segment.seq_len() == 0 {
             return Verdict::Forward;
         }
-        // A mark of congestion must reach the receiver, and only one copy of it.
+        // A congestion mark must reach the receiver, exactly once.
         if segment.ecn == EcnField::Congested || agent.hop.held_bytes >= self.config.buffer {
             return Verdict::Forward;
         }
         if segment.seq_end() <= agent.hop.una {
-            // The acknowledgement was lost on its way back.
+            // The acknowledgement was lost in the reverse direction: repeat it.
             let ack = agent.last_ack;
             out.push(Emission { connection, direction: Direction::Reverse, segment: ack });
             return Verdict::Absorb;
@@ -152,7 +154,7 @@ impl Wtcp {
         if agent.hop.keep(*segment) > 0 {
             agent.arrivals.insert(segment.seq, now);
             if segment.seq < agent.hop.nxt {
-                // It fills a gap that arose before it came here.
+                // It fills a gap that arose before this station.
                 agent.hop.lost.insert(segment.seq);
             }
         }
@@ -160,7 +162,8 @@ impl Wtcp {
         Verdict::Absorb
     }
 
-    /// An ACK of the destination: what is new passes, and of what is missing the source hears only if it is not here.
+    /// Handles an ACK of the destination. New acknowledgements pass; the source learns of a missing segment only if it is not
+    /// held here.
     fn meet_destination(
         &mut self,
         now: Instant,
@@ -191,7 +194,7 @@ impl Wtcp {
         }
         let finds_loss = agent.hop.lost.len() > before;
         if repairs_here {
-            // A source that knew of the hole would fill it, too.
+            // A source that knew of the hole would also fill it.
             segment.sack.clear();
         }
         self.suppressed += u64::from(hides);
@@ -202,7 +205,7 @@ impl Wtcp {
         if hides { Verdict::Absorb } else { Verdict::Forward }
     }
 
-    /// Sends what may be sent.
+    /// Sends the segments allowed by the windows.
     fn serve(&mut self, now: Instant, connection: Connection, out: &mut Vec<Emission>) {
         let Some(agent) = self.agents.get_mut(connection) else { return };
         let mut repairs = 0;
@@ -222,7 +225,7 @@ impl Wtcp {
         }
     }
 
-    /// Starts the timer anew, or stops it when nothing is kept.
+    /// Restarts the timer, or stops it if no segment is held.
     fn arm(&mut self, now: Instant, connection: Connection) {
         if let Some(agent) = self.agents.get_mut(connection) {
             agent.hop.arm(now, connection, &mut self.timers);
@@ -233,7 +236,7 @@ impl Wtcp {
         self.timers.first().map_or(Instant::FAR_FUTURE, |(at, _)| *at)
     }
 
-    /// Silence is taken for a burst of errors: one segment asks until something is heard.
+    /// Handles silence as an error burst: one segment probes until an answer arrives.
     pub(crate) fn handle_timeout(&mut self, now: Instant, out: &mut Vec<Emission>) {
         while let Some(due) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
             self.timers.remove(&due);
@@ -260,7 +263,7 @@ impl Agent {
     fn open(&mut self, now: Instant, forward: bool, segment: &Segment) {
         let options = segment.syn_options.unwrap_or_default();
         if forward && !self.serves {
-            // Who talks with routers wants to hear of each of them.
+            // The SYN asks for router feedback, so each ACK must pass unchanged.
             self.opened = (options.feedback == 0).then_some((now, options.sack_permitted));
         } else if let Some((opened, sack)) = self.opened.filter(|_| !forward && !self.serves) {
             self.serves = true;
@@ -286,7 +289,7 @@ mod tests {
     }
 
     impl Bench {
-        /// The handshake went by, with or without selective acknowledgements, and took 100 ms behind the station.
+        /// The handshake has passed with or without SACK; the round trip beyond the station is 100 ms.
         fn new(sack_permitted: bool) -> Self {
             let mut bench = Self { station: Wtcp::new(WtcpConfig::default()), out: Vec::new() };
             let syn_options = Some(SynOptions { sack_permitted, ..SynOptions::default() });
@@ -308,7 +311,7 @@ mod tests {
             (verdict, segment)
         }
 
-        /// Segment `number`, from 0, of 1000 bytes, stamped when it comes.
+        /// Passes segment `number`, from 0, of 1000 bytes, with its arrival time as timestamp.
         fn data(&mut self, ms: u64, number: u64) {
             let timestamps = Some((ms as u32, 0));
             let seq = 1 + 1000 * number;
@@ -324,7 +327,7 @@ mod tests {
             self.show(ms, Direction::Reverse, ack)
         }
 
-        /// Numbers and timestamps of what leaves for the destination.
+        /// Returns the numbers and timestamps of the segments that leave for the destination.
         fn sent(&self) -> Vec<(u64, u32)> {
             let onward = self.out.iter().filter(|emission| emission.direction == Direction::Forward);
             onward.map(|sent| (sent.segment.seq / 1000, sent.segment.timestamps.unwrap().0)).collect()
@@ -341,7 +344,7 @@ mod tests {
         assert_eq!(bench.station.next_timeout(), Instant::FAR_FUTURE);
     }
 
-    /// Segment 0 is lost; its repair leaves 105 ms after it came, and says so.
+    /// Segment 0 is lost. Its repair leaves 105 ms after the segment's arrival, and its timestamp includes them.
     #[test]
     fn a_repair_carries_the_time_that_it_spent_here() {
         let mut bench = Bench::new(true);
@@ -350,7 +353,7 @@ mod tests {
             assert_eq!(bench.ack(ms, 0, Some((1, end))).0, Verdict::Absorb);
         }
         assert_eq!(bench.sent(), [(0, 110 + 105)]);
-        // The source learns nothing of a second hole that is filled here as well.
+        // The source does not learn of a second hole that is also filled here.
         let (verdict, ack) = bench.ack(320, 3, Some((4, 5)));
         assert_eq!((verdict, ack.sack.is_empty()), (Verdict::Forward, true));
     }
@@ -366,12 +369,13 @@ mod tests {
         assert_eq!((question.len(), question[0].0), (1, 0));
         bench.data(600, 5);
         assert_eq!(bench.sent(), []);
-        // Its answer shows that what left three or more segments before it is lost, too.
+        // Its answer shows that segments sent three or more transmissions earlier are also lost.
         bench.ack(610, 1, None);
         assert_eq!(bench.sent().iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 2, 5]);
     }
 
-    /// Segments 0 and 3 are lost: the repair of the first shows the second, and 4 and 5, which have arrived, are not sent again.
+    /// Segments 0 and 3 are lost. The repair of the first reveals the second; segments 4 and 5 have arrived and are not
+    /// retransmitted.
     #[test]
     fn without_selective_acknowledgements_one_hole_after_the_other_is_filled() {
         let mut bench = Bench::new(false);
@@ -385,7 +389,8 @@ mod tests {
         assert_eq!(repaired, [vec![], vec![], vec![0], vec![], vec![3], vec![]]);
     }
 
-    /// Segment 0 is lost, and its repair as well: four duplicates are those of the others, the fifth is that of segment 5, which left behind it.
+    /// Segment 0 and its repair are lost. Four duplicates belong to the other segments, the fifth to segment 5, sent after the
+    /// repair.
     #[test]
     fn a_lost_repair_shows_without_selective_acknowledgements() {
         let mut bench = Bench::new(false);
@@ -411,7 +416,7 @@ mod tests {
         bench.ack(210, 1, None);
         let (verdict, ack) = bench.ack(212, 1, Some((2, 3)));
         assert_eq!((verdict, ack.sack.as_slice().len()), (Verdict::Forward, 1));
-        // What fills the gap goes on at once.
+        // A segment that fills the gap is forwarded at once.
         bench.data(300, 1);
         assert_eq!(bench.sent(), [(1, 300)]);
     }

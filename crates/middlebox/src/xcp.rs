@@ -1,8 +1,8 @@
-//! XCP and P-XCP routers: each packet is told how much its sender may change its rate.
+//! XCP and P-XCP routers: they write a rate change for the sender into each packet.
 //!
-//! D. Katabi, M. Handley, C. Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", ACM SIGCOMM 2002, section 3.5; names
-//! and intervals as in ns-2 (`xcpq.cc`). K. Zhou, K. L. Yeung, V. O. K. Li, "P-XCP: A Transport Layer Protocol for Satellite IP Networks",
-//! IEEE GLOBECOM 2004, for what rate-limited senders change.
+//! D. Katabi, M. Handley, C. Rohrs, "Congestion Control for High Bandwidth-Delay Product Networks", ACM SIGCOMM 2002, section
+//! 3.5; names and intervals as in ns-2 (`xcpq.cc`). K. Zhou, K. L. Yeung, V. O. K. Li, "P-XCP: A Transport Layer Protocol for
+//! Satellite IP Networks", IEEE GLOBECOM 2004, defines the effect of rate-limited senders.
 //!
 //! | paper, ns-2            | here                      | unit      |
 //! |------------------------|---------------------------|-----------|
@@ -13,19 +13,19 @@
 //! | ξp, ξn                 | `per_spacing`, `per_byte` | bytes / s per s, 1 / s |
 //! | d, mean round trip     | `mean_rtt_s`              | s         |
 //!
-//! What differs stands in `papers/xcp.md` and `papers/p-xcp.md`.
+//! `papers/xcp.md` and `papers/p-xcp.md` list the deviations.
 
 use bentpipe_base::{Duration, Extension, Instant};
 
 use crate::{Passing, Verdict, XcpConfig};
 
-/// The interval of control lies between these, and begins with the first guess of the round trip.
+/// Bounds of the control interval in seconds, and its value before the first RTT estimate.
 const LEAST_INTERVAL_S: f64 = 0.001;
 const LONGEST_RTT_S: f64 = 1.0;
 const FIRST_RTT_S: f64 = 0.05;
-/// Least time over which the queue is watched.
+/// Minimum time over which the queue is observed, in seconds.
 const LEAST_WATCH_S: f64 = 0.002;
-/// A surplus is never offered more than this many times over.
+/// Limit of the rate-limited senders' fraction, which bounds the multiplication of the surplus.
 const MOST_LIMITED: f64 = 0.9;
 
 /// An XCP router.
@@ -36,33 +36,33 @@ pub struct Xcp {
     told: u64,
 }
 
-/// The control of one outgoing link.
+/// Control state of one outgoing link.
 #[derive(Clone, Debug)]
 struct Outlet {
     link: u32,
-    /// Bytes a second of the link.
+    /// Capacity of the link in bytes per second.
     capacity: f64,
     interval: Interval,
     budget: Budget,
     mean_rtt_s: f64,
-    /// Smoothed share of the rate-limited senders.
+    /// Smoothed fraction of rate-limited senders.
     limited: f64,
     queue: Queue,
 }
 
-/// What came within the present interval.
+/// Arrivals of the present interval.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     began: Instant,
     ends: Instant,
     input_bytes: f64,
     sum_spacing: f64,
-    /// The part of `sum_spacing` that is of rate-limited senders.
+    /// Part of `sum_spacing` from rate-limited senders.
     sum_spacing_limited: f64,
     sum_rtt_by_spacing: f64,
 }
 
-/// What may be given and taken within an interval.
+/// Feedback to distribute within an interval, positive and negative.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 struct Budget {
     positive: f64,
@@ -71,18 +71,18 @@ struct Budget {
     per_byte: f64,
 }
 
-/// The part of the queue that does not drain within a round trip.
+/// Persistent queue: the part that does not drain within a round trip.
 #[derive(Clone, Copy, Debug)]
 struct Queue {
     persistent: f64,
     least: f64,
-    /// As the last packet saw it, itself included.
+    /// Time and length at the last packet, which is included.
     latest: (Instant, f64),
     watched_until: Instant,
 }
 
 impl Queue {
-    /// What waits if nothing came since the last packet.
+    /// Returns the present queue, assuming no arrivals since the last packet.
     fn now(&self, now: Instant, capacity: f64) -> f64 {
         (self.latest.1 - capacity * now.since(self.latest.0).as_secs_f64()).max(0.0)
     }
@@ -126,7 +126,7 @@ impl Outlet {
         }
     }
 
-    /// The interval is over: what may change in the next one (section 3.5.1 and 3.5.2 of the paper).
+    /// Ends the interval and computes the feedback for the next one (sections 3.5.1 and 3.5.2 of the paper).
     fn control(&mut self, config: &XcpConfig, end: Instant) {
         let Interval { began, input_bytes, sum_spacing, sum_spacing_limited, sum_rtt_by_spacing, .. } =
             self.interval;
@@ -156,18 +156,18 @@ impl Outlet {
         self.interval = Interval::new(end, self.mean_rtt_s.max(LEAST_INTERVAL_S));
     }
 
-    /// Brings the books up to `now`.
+    /// Advances the state to `now`.
     fn advance(&mut self, config: &XcpConfig, now: Instant) {
         while now >= self.interval.ends {
             let idle = self.interval.input_bytes <= 0.0;
-            // Nothing changes from one idle interval to the next.
+            // Consecutive idle intervals have the same result.
             let end = if idle { now } else { self.interval.ends };
             self.control(config, end);
         }
         self.queue.watch(now, self.capacity, self.mean_rtt_s);
     }
 
-    /// What a packet asks for becomes what it gets (section 3.5.2).
+    /// Returns the feedback for a packet, at most its request (section 3.5.2).
     fn feedback(&mut self, spacing: f64, size: f64, asked: f64) -> f64 {
         let budget = &mut self.budget;
         let mut positive = budget.positive.min(budget.per_spacing * spacing);
@@ -192,13 +192,14 @@ impl Outlet {
     }
 }
 
-/// P-XCP: so much is offered to all that those who can take it take what there is; never more than what is spare.
+/// P-XCP: returns the feedback to offer to all senders, so that the unlimited ones can use all spare capacity. It is at most
+/// `spare`.
 fn compensated(phi: f64, limited: f64, spare: f64) -> f64 {
     if phi > 0.0 { (phi / (1.0 - limited)).min(spare) } else { phi }
 }
 
 impl Xcp {
-    /// A router that has seen nothing.
+    /// Makes a router without state.
     pub(crate) fn new(config: XcpConfig) -> Self {
         Self { config, ports: Vec::new(), told: 0 }
     }
@@ -218,7 +219,7 @@ impl Xcp {
         else {
             return Verdict::Forward;
         };
-        // On its way back the field is an answer.
+        // In the reverse direction the field is an answer.
         if passing.segment.len == 0 {
             return Verdict::Forward;
         }
@@ -248,7 +249,7 @@ mod tests {
     const RTT: f64 = 0.55;
     const ASKED: f64 = 1e24;
 
-    /// An interval in which flows of these rates sent packets of 1000 bytes, under control at its end.
+    /// Runs an interval in which flows of these rates sent packets of 1000 bytes, and its control.
     fn controlled(config: &XcpConfig, rates: &[f64], queue: f64) -> Outlet {
         let mut outlet = Outlet::new(0, Instant::ZERO);
         outlet.capacity = CAPACITY;
@@ -256,7 +257,7 @@ mod tests {
         outlet.interval = Interval::new(Instant::ZERO, RTT);
         for rate in rates {
             outlet.interval.input_bytes += rate * RTT;
-            // X sums up to the length of the interval for every flow.
+            // For every flow, the sum of X is the length of the interval.
             outlet.interval.sum_spacing += RTT;
             outlet.interval.sum_rtt_by_spacing += RTT * RTT;
         }
@@ -264,7 +265,7 @@ mod tests {
         outlet
     }
 
-    /// What all packets of a flow of this rate get in an interval.
+    /// Returns the total feedback to a flow of this rate in an interval.
     fn change(outlet: &Outlet, rate: f64) -> f64 {
         let mut outlet = outlet.clone();
         let packets = (rate * RTT / 1000.0).round() as u32;
@@ -298,12 +299,12 @@ mod tests {
         close(change(&outlet, 650e3), -27_772.7);
     }
 
-    /// Three of five senders take nothing: what the two others may take of 250 kB/s offered is what there is to give.
+    /// Three of five senders use nothing. The other two may use all of the offered 250 kB/s.
     #[test]
     fn what_limited_senders_leave_is_offered_to_the_others() {
         close(compensated(1e5, 0.6, 2.5e5), 2.5e5);
         close(compensated(1e5, 0.3, 2.5e5), 142_857.1);
-        // Never more than what is spare, and nothing is taken faster.
+        // The feedback never exceeds the spare capacity, and negative feedback is not amplified.
         close(compensated(1e5, 0.9, 2.5e5), 2.5e5);
         close(compensated(-1e5, 0.9, -2.5e5), -1e5);
     }

@@ -7,67 +7,69 @@ use crate::outage::Outages;
 use crate::queue::QueueConfig;
 use crate::schedule::Schedule;
 
-/// Everything that describes one direction of a link.
+/// Configuration of one direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Transmission rate, counted over the packet's size on the wire. The rate at the start of a packet's transmission
-    /// holds for all of it.
+    /// Transmission rate for the packet's size on the wire. The rate at the start of a packet's transmission applies to all of
+    /// it.
     pub rate: Schedule<Rate>,
-    /// Recorded moments at which the link carries something. They replace `rate`, which then only shows their average
-    /// ([`Opportunities::rate`]). Not together with `arq` or `fec`.
+    /// Recorded transmission opportunities. They replace `rate`, which then only shows their average ([`Opportunities::rate`]).
+    /// Not combined with `arq` or `fec`.
     pub opportunities: Option<Opportunities>,
-    /// One-way propagation delay: from the end of transmission to the arrival of the last bit. The delay at the end of
+    /// One-way propagation delay, from the end of transmission to the arrival of the last bit. The value at the end of
     /// transmission applies.
     pub delay_one_way: Schedule<Duration>,
-    /// The queue in front of the transmitter.
+    /// Queue of the transmitter.
     pub queue: QueueConfig,
-    /// Transmission errors, applied after the queue: a lost packet has used its time on the link.
+    /// Transmission errors, applied after the queue: a lost packet has used link time.
     pub loss: LossConfig,
-    /// Retransmission of packets lost to errors by the link itself; none if only the ends retransmit.
+    /// Retransmission by the link of packets lost to errors; `None` if only the ends retransmit.
     pub arq: Option<ArqConfig>,
-    /// Parity packets, from which the far end restores what errors and outages took. Not together with `arq`.
+    /// Parity packets, from which the far end restores packets lost to errors and outages. Not combined with `arq`.
     pub fec: Option<FecConfig>,
-    /// When the link is out, and what that does.
+    /// Outages of the link, and their effect.
     pub outages: Outages,
-    /// True (the default) if no packet arrives before one sent earlier, as on one physical path: when the delay
-    /// shrinks, a packet that would overtake arrives together with its predecessor. Packets chosen by `reordering` are
-    /// exempt.
+    /// True (the default) if packets arrive in the order of their transmission, as on one physical path. If the delay shrinks, a
+    /// packet that would overtake arrives together with its predecessor. Packets selected by `reordering` are exempt.
     pub preserve_order: bool,
-    /// Packets held back on the path so that later ones overtake them.
+    /// Random delay of packets on the path, so that later ones overtake them.
     pub reordering: Option<Reordering>,
-    /// Probability that an arriving packet arrives a second time, at the same instant and at no cost in link time.
+    /// Probability that a packet arrives a second time, at the same instant and without link time.
     pub duplicate_probability: f64,
-    /// Probability that an arriving packet arrives with one bit flipped, undetected by the link layer. Whoever verifies its checksum
-    /// notices. Packets without bytes, such as those of the simulator, are dropped instead.
+    /// Probability that a packet arrives with one flipped bit, undetected by the link layer. A checksum detects it. Packets
+    /// without bytes, such as those of the simulator, are dropped instead.
     pub corrupt_probability: f64,
 }
 
-/// Selective-repeat ARQ on the link: the receiving end requests every packet lost to an error, and receives it one round trip of the link later.
+/// Selective-repeat ARQ of the link. The receiving end requests every packet lost to an error, and receives it one round trip of
+/// the link later.
 ///
-/// A retransmission occupies the transmitter as long as the packet did. The model takes that time directly after the first transmission
-/// instead of a round trip later, so that the fate of a packet is known at once. With [`LinkConfig::preserve_order`] the packets behind wait
-/// at the receiving end for the retransmitted one; without, they overtake it. Requests are not lost and use no capacity.
+/// A retransmission occupies the transmitter as long as the packet did. The model schedules it directly after the first
+/// transmission instead of a round trip later, so that the fate of a packet is known at once. With
+/// [`LinkConfig::preserve_order`], later packets wait at the receiving end for the retransmitted one. Without, they overtake it.
+/// Requests are never lost and use no capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArqConfig {
-    /// Most retransmissions of a packet, at least 1.
+    /// Maximum number of retransmissions of a packet, at least 1.
     pub retries: u32,
 }
 
-/// Packet-level forward error correction: behind every `k` packets the link sends `n - k` packets of parity, and the far end restores the
-/// lost ones of a block as soon as any `k` of its `n` packets have arrived (an ideal, maximum-distance-separable code such as Reed–Solomon).
+/// Packet-level forward error correction: after every `k` packets the link sends `n - k` parity packets. The far end restores a
+/// block's lost packets once any `k` of its `n` packets have arrived (an ideal, maximum-distance-separable code such as
+/// Reed–Solomon).
 ///
-/// The packets themselves are sent as they come (the code is systematic), so packets that are not lost are not delayed. Parity packets are
-/// as large as the largest packet of their block; they bypass the queue, and the packets in it wait for them. With
-/// [`LinkConfig::preserve_order`] the packets behind a lost one wait at the far end until it is restored, or cannot be any more; without,
-/// they overtake it.
+/// Data packets are sent as they arrive (the code is systematic), so packets that are not lost are not delayed. Parity packets
+/// have the size of the largest packet of their block. They bypass the queue, and queued packets wait for them. With
+/// [`LinkConfig::preserve_order`], packets after a lost one wait at the far end until it is restored or given up. Without, they
+/// overtake it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FecConfig {
-    /// Packets of a block, at least 1.
+    /// Number of data packets in a block, at least 1.
     pub k: u32,
-    /// Packets of a block with its parity, more than `k` and at most 255.
+    /// Number of packets in a block including parity, more than `k` and at most 255.
     pub n: u32,
-    /// Age of a block's first packet, from the start of its transmission, at which its parity is sent although it is not full, unless
-    /// packets are waiting to fill it.
+    /// Age of a block's first packet, from the start of its transmission, at which parity is sent for an incomplete block. Queued
+    /// packets fill the block first.
     pub flush: Duration,
 }
 
@@ -90,19 +92,19 @@ impl FecConfig {
     }
 }
 
-/// Random reordering: a chosen packet takes longer by a uniformly distributed extra delay.
+/// Random reordering: a selected packet has a uniformly distributed extra delay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reordering {
-    /// Probability that a packet is chosen.
+    /// Probability that a packet is selected.
     pub probability: f64,
-    /// Least extra one-way delay.
+    /// Minimum extra one-way delay.
     pub extra_min: Duration,
-    /// Largest extra one-way delay.
+    /// Maximum extra one-way delay.
     pub extra_max: Duration,
 }
 
 impl LinkConfig {
-    /// An error-free link of constant rate and delay.
+    /// Makes an error-free link of constant rate and delay.
     pub fn new(rate: Rate, delay_one_way: Duration, queue: QueueConfig) -> Self {
         Self {
             rate: Schedule::Constant(rate),
@@ -120,7 +122,7 @@ impl LinkConfig {
         }
     }
 
-    /// Checks that the link can exist; the error names the first field that prevents it.
+    /// Checks that the link is possible; the error names the first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         self.rate.validate().map_err(|e| e.within("rate"))?;
         if let Some(opportunities) = &self.opportunities {
@@ -155,7 +157,7 @@ impl LinkConfig {
         check_probability("corrupt_probability", self.corrupt_probability)
     }
 
-    /// True if nothing but errors ever happens to a packet on this link, and rate and delay never change.
+    /// True if packets only meet errors on this link, and rate and delay are constant.
     pub(crate) fn is_plain(&self) -> bool {
         matches!((&self.rate, &self.delay_one_way), (Schedule::Constant(_), Schedule::Constant(_)))
             && self.opportunities.is_none()

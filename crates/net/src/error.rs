@@ -1,23 +1,23 @@
 use core::fmt;
 
-/// A link cannot be built from this configuration.
+/// Error of an invalid link configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConfigError {
-    /// Path to the offending field from the [`LinkConfig`](crate::LinkConfig), such as `queue.limit`.
+    /// Path to the invalid field from the [`LinkConfig`](crate::LinkConfig), such as `queue.limit`.
     pub field: String,
-    /// What stands there.
+    /// Value found.
     pub found: String,
-    /// What may stand there.
+    /// Accepted values.
     pub accepted: &'static str,
 }
 
 impl ConfigError {
-    /// `field` holds `found`, where `accepted` may stand.
+    /// Makes an error: `field` has the value `found` instead of `accepted`.
     pub fn new(field: &str, found: impl fmt::Display, accepted: &'static str) -> Self {
         Self { field: field.to_owned(), found: found.to_string(), accepted }
     }
 
-    /// The same error seen from the structure that holds the faulty one in its field `outer`.
+    /// Returns the error relative to the structure that holds the invalid one in its field `outer`.
     #[must_use]
     pub fn within(mut self, outer: &str) -> Self {
         self.field = format!("{outer}.{}", self.field);
@@ -33,10 +33,10 @@ impl fmt::Display for ConfigError {
 
 impl core::error::Error for ConfigError {}
 
-/// Accepts a probability, names `field` otherwise.
+/// Checks that `p` is a probability; `field` is its name.
 ///
 /// # Errors
-/// If `p` is no probability.
+/// If `p` is not a probability.
 pub fn check_probability(field: &str, p: f64) -> Result<(), ConfigError> {
     if (0.0..=1.0).contains(&p) {
         return Ok(());

@@ -1,9 +1,9 @@
-//! Forward error correction over packets: blocks of a systematic code of which any k of n packets suffice.
+//! Packet-level forward error correction: blocks of a systematic code in which any k of n packets suffice.
 //!
-//! L. Rizzo, "Effective Erasure Codes for Reliable Computer Communication Protocols", ACM CCR 27(2), 1997; blocks of packets as with the
-//! Reed–Solomon codes of RFC 5510 over GF(2^8), whose blocks hold at most 255.
+//! L. Rizzo, "Effective Erasure Codes for Reliable Computer Communication Protocols", ACM CCR 27(2), 1997. Blocks of at most 255
+//! packets, as with the Reed–Solomon codes of RFC 5510 over GF(2^8).
 //!
-//! The code is maximum distance separable, so which packets a block gets back follows from which arrive: nothing is computed over payload.
+//! The code is maximum distance separable: the set of arrivals determines the restored packets, so no payload is computed.
 
 use bentpipe_base::Instant;
 
@@ -13,7 +13,7 @@ use crate::ledger::LinkStats;
 use crate::line::Line;
 use crate::packet::Packet;
 
-/// The coder of a link and the decoder at its far end.
+/// Coder of a link, and decoder at its far end.
 #[derive(Clone, Debug)]
 pub(crate) struct Fec<P> {
     config: FecConfig,
@@ -21,27 +21,27 @@ pub(crate) struct Fec<P> {
     block: Block<P>,
 }
 
-/// The block that is being filled.
+/// Block that is being filled.
 #[derive(Clone, Debug)]
 struct Block<P> {
-    /// Packets of it that were sent, without parity.
+    /// Number of its data packets sent.
     members: u32,
-    /// Size of the largest, which is that of the parity packets.
+    /// Size of its largest packet, which is the size of parity packets.
     largest: u32,
-    /// When its parity is sent even though it is not full, if the transmitter has nothing else to do.
+    /// Time at which parity is sent for an incomplete block, if the transmitter is idle.
     closes_at: Instant,
-    /// When the first packet is too old to wait for the others.
+    /// Time at which the first packet is too old to wait for others.
     flush_at: Instant,
-    /// When packets of it arrive, parity included.
+    /// Arrival times of its packets, parity included.
     arrivals: Vec<Instant>,
-    /// When the last packet of it arrives, or would.
+    /// Arrival time of its last packet, lost or not.
     last_due: Instant,
-    /// Its packets that are lost unless parity brings them back and, where order is kept, those behind the first of them.
+    /// Lost packets that parity may restore. If order is preserved, also the packets after the first of them.
     in_doubt: Vec<InFlight<P>>,
 }
 
 impl<P: Packet> Fec<P> {
-    /// Of a validated configuration, if it has a code.
+    /// Makes the code of a validated configuration, if it has one.
     pub fn new(config: &LinkConfig) -> Option<Box<Self>> {
         let fec = config.fec?;
         let block = Block {
@@ -56,7 +56,7 @@ impl<P: Packet> Fec<P> {
         Some(Box::new(Self { config: fec, preserve_order: config.preserve_order, block }))
     }
 
-    /// Sends a packet at `start`, and parity behind it if it is the last of its block; when the transmitter has done both.
+    /// Sends a packet at `start`, and parity after it if it is the last of its block. Returns the end of both.
     pub fn send(
         &mut self,
         (start, packet): (Instant, P),
@@ -84,17 +84,18 @@ impl<P: Packet> Fec<P> {
         passage.end
     }
 
-    /// When something happens although nothing is offered: parity that may bring a packet back is sent.
+    /// Returns the time of the next event without new packets: parity that may restore a packet is sent.
     pub fn next_event(&self) -> Instant {
         if self.block.in_doubt.is_empty() { Instant::FAR_FUTURE } else { self.block.closes_at }
     }
 
-    /// When the parity of the present block is sent if no packet is offered before; [`Instant::FAR_FUTURE`] while it is empty.
+    /// Returns the time at which the present block's parity is sent if no packet is offered before; [`Instant::FAR_FUTURE`] for
+    /// an empty block.
     pub fn closes_at(&self) -> Instant {
         self.block.closes_at
     }
 
-    /// Sends the parity of the block from `start` on, which decides on all packets in doubt; when the transmitter has done so.
+    /// Sends the block's parity from `start` on, which decides all pending packets. Returns the end of the transmission.
     pub fn close(
         &mut self,
         start: Instant,
@@ -114,12 +115,12 @@ impl<P: Packet> Fec<P> {
         end
     }
 
-    /// Packets whose fate is open.
+    /// Returns the number of pending packets.
     pub fn packets_inside(&self) -> usize {
         self.block.in_doubt.len()
     }
 
-    /// Loses the packets whose fate is open, and the block with them.
+    /// Drops the pending packets and their block.
     pub fn lose_block(&mut self) -> impl Iterator<Item = P> + '_ {
         self.block.clear();
         self.block.in_doubt.drain(..).map(|flying| flying.packet)
@@ -127,7 +128,7 @@ impl<P: Packet> Fec<P> {
 }
 
 impl<P> Block<P> {
-    /// A packet or parity of the block was sent; true if it arrives.
+    /// Records a sent packet or parity of the block. Returns true if it arrives.
     fn note(&mut self, fate: Fate, due: Instant) -> bool {
         let arrives = fate.loss().is_none();
         if arrives {
@@ -137,11 +138,12 @@ impl<P> Block<P> {
         arrives
     }
 
-    /// All packets of the block were sent: the lost ones are restored with the packet that completes the block, if enough arrive.
+    /// Decides the block after all its packets were sent. If enough arrive, lost ones are restored together with the packet that
+    /// completes the block.
     fn decide(&mut self, flight: &mut Flight<P>, stats: &mut LinkStats) {
         self.arrivals.sort_unstable();
         let decoded_at = self.arrivals.get(self.members as usize - 1).copied();
-        // If order is preserved, no packet arrives before this; otherwise only the lost packets are in doubt.
+        // With preserved order, no packet arrives before this time; otherwise only lost packets are pending.
         let mut not_before = Instant::ZERO;
         for mut flying in self.in_doubt.drain(..) {
             if flying.fate.loss().is_some() {

@@ -4,27 +4,27 @@ use std::collections::{BinaryHeap, VecDeque};
 use bentpipe_base::Instant;
 use bentpipe_trace::DropCause;
 
-/// What becomes of a packet after its transmission.
+/// Fate of a packet after its transmission.
 ///
-/// A whole word, so that packets in flight have no padding: it would be copied in pieces that overlap, which processors
-/// forward from store to load only after every earlier store has reached the cache.
+/// Its size is a whole word, so that packets in flight have no padding. Padding would be copied in overlapping pieces,
+/// which processors forward from store to load only after all earlier stores have reached the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub(crate) enum Fate {
-    /// It arrives.
+    /// The packet arrives.
     Arrives,
-    /// It arrives and a copy of it too.
+    /// The packet arrives twice.
     ArrivesTwice,
-    /// It arrives with one bit flipped.
+    /// The packet arrives with one flipped bit.
     ArrivesWrong,
-    /// A transmission error spoils it; the receiving end discards what is left.
+    /// A transmission error corrupts the packet; the receiving end discards it.
     Spoilt,
-    /// An outage takes it.
+    /// An outage destroys the packet.
     CutOff,
 }
 
 impl Fate {
-    /// Why it does not arrive; nothing if it does.
+    /// Returns the cause of the loss; `None` if the packet arrives.
     pub fn loss(self) -> Option<DropCause> {
         match self {
             Self::Arrives | Self::ArrivesTwice | Self::ArrivesWrong => None,
@@ -34,29 +34,29 @@ impl Fate {
     }
 }
 
-/// A packet between the decision to send it and its arrival.
+/// Packet between its scheduling and its arrival.
 #[derive(Clone, Debug)]
 pub(crate) struct InFlight<P> {
-    /// When it arrives, or would.
+    /// Arrival time, even if it is lost.
     pub due: Instant,
     pub fate: Fate,
     pub packet: P,
 }
 
-/// The packets on their way, by due time. Equal due times keep the order of transmission.
+/// Packets in flight, by arrival time. Equal times keep the order of transmission.
 #[derive(Clone, Debug)]
 pub(crate) struct Flight<P> {
-    /// Due time of the next packet, [`Instant::FAR_FUTURE`] without one.
+    /// Arrival time of the next packet; [`Instant::FAR_FUTURE`] without one.
     next_due: Instant,
-    /// None until a packet is pushed, which never happens on most links of a large world; then in order.
+    /// `None` until the first packet, which never comes on most links of a large world; then in order.
     line: Option<Box<Order<P>>>,
 }
 
 #[derive(Clone, Debug)]
 enum Order<P> {
-    /// Of a link whose due times never descend.
+    /// Order of a link whose arrival times never decrease.
     InOrder(VecDeque<InFlight<P>>),
-    /// Of a link that reorders.
+    /// Order of a link that reorders.
     ByTime { heap: BinaryHeap<Reverse<Ranked<P>>>, pushed: u64 },
 }
 
@@ -86,7 +86,7 @@ impl<P> Flight<P> {
         }
     }
 
-    /// Takes the packets for which `goes` is true out of a flight in order.
+    /// Removes the packets for which `goes` is true from an in-order flight.
     pub fn extract(&mut self, mut goes: impl FnMut(&InFlight<P>) -> bool) -> Vec<InFlight<P>> {
         let Some(Order::InOrder(line)) = self.line.as_deref_mut() else { return Vec::new() };
         let (out, stays) =
@@ -96,13 +96,13 @@ impl<P> Flight<P> {
         out.into()
     }
 
-    /// Due time of the next packet, [`Instant::FAR_FUTURE`] without one.
+    /// Returns the arrival time of the next packet; [`Instant::FAR_FUTURE`] without one.
     #[inline(always)]
     pub fn next_due(&self) -> Instant {
         self.next_due
     }
 
-    /// The packet behind `ahead` others, if the flight is in order.
+    /// Returns the packet after `ahead` others, if the flight is in order.
     #[inline]
     pub fn behind(&self, ahead: usize) -> Option<&P> {
         match self.line.as_deref()? {
@@ -111,7 +111,7 @@ impl<P> Flight<P> {
         }
     }
 
-    /// The packets, if the flight is in order.
+    /// Returns the packets, if the flight is in order.
     pub fn packets_mut(&mut self) -> impl Iterator<Item = &mut P> {
         let line = match self.line.as_deref_mut() {
             Some(Order::InOrder(line)) => Some(line),
@@ -120,7 +120,7 @@ impl<P> Flight<P> {
         line.into_iter().flatten().map(|flying| &mut flying.packet)
     }
 
-    /// Takes the next packet if it is due at `now`.
+    /// Removes the next packet if it is due at `now`.
     #[inline(always)]
     pub fn pop_due(&mut self, now: Instant) -> Option<InFlight<P>> {
         if self.next_due > now { None } else { self.pop() }
@@ -142,17 +142,17 @@ impl<P> Flight<P> {
         }
     }
 
-    /// Puts a packet back in front of all others; it must have been taken just before.
+    /// Puts back a packet that was just removed, before all others.
     pub fn push_front(&mut self, flying: InFlight<P>) {
         self.next_due = flying.due;
         match self.line() {
             Order::InOrder(line) => line.push_front(flying),
-            // Ranks begin at 1.
+            // Regular ranks begin at 1.
             Order::ByTime { heap, .. } => heap.push(Reverse(Ranked { rank: 0, flying })),
         }
     }
 
-    /// Takes back the `count` packets pushed last, in the order in which they were pushed.
+    /// Removes the last `count` packets added, in their order.
     pub fn take_back(&mut self, count: usize) -> Vec<InFlight<P>> {
         let line = self.line();
         let taken = match line {
@@ -173,7 +173,7 @@ impl<P> Flight<P> {
         taken
     }
 
-    /// Due time of the packet that arrives last, [`Instant::ZERO`] without one.
+    /// Returns the arrival time of the last packet; [`Instant::ZERO`] without one.
     pub fn last_due(&self) -> Instant {
         let last = match self.line.as_deref() {
             None => None,
@@ -183,7 +183,7 @@ impl<P> Flight<P> {
         last.unwrap_or_default()
     }
 
-    /// Allows packets to arrive in another order than they are sent from now on.
+    /// Allows packets to arrive out of order from now on.
     pub fn allow_reordering(&mut self) {
         if let Order::InOrder(line) = self.line() {
             let mut by_time = Self::new(true);
@@ -192,7 +192,7 @@ impl<P> Flight<P> {
         }
     }
 
-    /// True if no packet pushed later can be due before one that is in flight.
+    /// True if no later packet can be due before one in flight.
     pub fn is_in_order(&self) -> bool {
         !matches!(self.line.as_deref(), Some(Order::ByTime { .. }))
     }
@@ -206,7 +206,7 @@ impl<P> Flight<P> {
     }
 }
 
-/// A packet in flight, ordered by due time and then by the order of transmission.
+/// Packet in flight, ordered by arrival time and then by transmission order.
 #[derive(Clone, Debug)]
 pub(crate) struct Ranked<P> {
     rank: u64,

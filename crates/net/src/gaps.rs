@@ -1,20 +1,20 @@
-//! Transmission gaps: idle times of a transmitter in which another packet would have found room.
+//! Transmission gaps: idle times of a transmitter that are long enough for another packet.
 
 use bentpipe_base::Duration;
 
-/// The gaps of one transmitter: times between two transmissions that are longer than the second of them takes. The time before the first
-/// transmission and after the last is none.
+/// Gaps of one transmitter: idle times between two transmissions that are longer than the second transmission. Times before the
+/// first and after the last transmission do not count.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Gaps {
     count: u64,
     sum: Duration,
     longest: Duration,
-    /// Sum of the squares, in square nanoseconds.
+    /// Sum of squared lengths, in square nanoseconds.
     squares: f64,
 }
 
 impl Gaps {
-    /// Notes that the transmitter was idle for a time before a transmission of some length.
+    /// Records an idle time before a transmission of some length.
     #[inline(always)]
     pub(crate) fn note(&mut self, idle: Duration, transmission: Duration) {
         if idle > transmission {
@@ -26,27 +26,27 @@ impl Gaps {
         }
     }
 
-    /// How many.
+    /// Returns the number of gaps.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// How long all of them were together.
+    /// Returns the total length of the gaps.
     pub fn sum(&self) -> Duration {
         self.sum
     }
 
-    /// The longest.
+    /// Returns the maximum length.
     pub fn longest(&self) -> Duration {
         self.longest
     }
 
-    /// Their mean length; none without any.
+    /// Returns the mean length; `None` without gaps.
     pub fn mean(&self) -> Option<Duration> {
         (self.count > 0).then(|| self.sum / self.count)
     }
 
-    /// Standard deviation of their lengths; none without any.
+    /// Returns the standard deviation of the lengths; `None` without gaps.
     pub fn deviation(&self) -> Option<Duration> {
         let mean = self.sum.as_nanos() as f64 / self.count.max(1) as f64;
         let variance = self.squares / self.count.max(1) as f64 - mean * mean;

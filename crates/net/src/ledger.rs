@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::packet::Packet;
 use crate::queue::backlog::Backlog;
 
-/// What a link counts. At any time
-/// `enqueued_packets + duplicated_packets = delivered_packets + dropped_packets() + packets still inside`.
+/// Counters of a link. At any time `enqueued_packets + duplicated_packets = delivered_packets + dropped_packets() + packets still
+/// inside`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct LinkStats {
     /// Packets offered to the link, accepted or not.
@@ -21,9 +21,9 @@ pub struct LinkStats {
     pub delivered_bytes: u64,
     /// Second arrivals made by duplication.
     pub duplicated_packets: u64,
-    /// Packets that arrived with a bit flipped. Those that have no bytes count as lost to errors.
+    /// Packets that arrived with a flipped bit. Those without bytes count as lost to errors.
     pub corrupted_packets: u64,
-    /// Packets without room in the queue, or chosen by active queue management.
+    /// Packets dropped for lack of room, or by active queue management.
     pub dropped_by_queue: u64,
     /// Low-priority packets refused or pushed out.
     pub dropped_low_priority: u64,
@@ -31,22 +31,22 @@ pub struct LinkStats {
     pub dropped_by_error: u64,
     /// Packets lost to an outage.
     pub dropped_by_outage: u64,
-    /// Packets lost to the access scheme of a shared medium; always zero on other links.
+    /// Packets lost by the access scheme of a shared medium; zero on other links.
     pub dropped_by_access: u64,
     /// Packets marked "congestion experienced" (RFC 3168).
     pub marked_packets: u64,
-    /// Parity packets sent, which are not counted above.
+    /// Parity packets sent, not included above.
     pub parity_packets: u64,
     /// Packets that arrived because parity restored them.
     pub repaired_packets: u64,
-    /// Most packets that waited at once.
+    /// Maximum number of packets queued.
     pub max_waiting_packets: u32,
-    /// Most bytes that waited at once.
+    /// Maximum number of bytes queued.
     pub max_waiting_bytes: u64,
 }
 
 impl LinkStats {
-    /// Packets dropped for any cause.
+    /// Returns the packets dropped for any cause.
     pub fn dropped_packets(&self) -> u64 {
         self.dropped_by_queue
             + self.dropped_low_priority
@@ -68,46 +68,46 @@ impl LinkStats {
     }
 }
 
-/// What the queue said to an arriving packet.
+/// Decision of the queue on an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It waits or is being sent. It may still be dropped later.
+    /// The packet is queued or being sent. It may still be dropped later.
     Accepted,
-    /// It was refused; [`Link::poll_dropped`](crate::Link::poll_dropped) hands it back.
+    /// The packet was refused; [`Link::poll_dropped`](crate::Link::poll_dropped) returns it.
     Dropped(DropCause),
 }
 
-/// A packet that will not arrive.
+/// Packet that will not arrive.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dropped<P> {
-    /// The packet, to be released by the driver.
+    /// The packet, which the driver must release.
     pub packet: P,
-    /// Why.
+    /// Cause of the drop.
     pub cause: DropCause,
-    /// When. This may lie before the time at which the link reported it: queues decide when the link is next touched.
+    /// Time of the drop. It may precede the report, because queues decide at the link's next call.
     pub at: Instant,
 }
 
-/// The counters of a link, and the dropped packets that the driver has not fetched yet.
+/// Counters of a link, and dropped packets that the driver has not fetched yet.
 ///
-/// On most links of a world packets only pass. What is counted then lies here; the rest is allocated when it is first needed.
+/// On most links of a world packets only pass. Their counters are stored here; the others are allocated at their first use.
 #[derive(Clone, Debug)]
-// The counters of passed packets are not adjacent: they would be updated by one wide access, which on many links spans two cache lines
-// and is slower where all packets pass the same link.
+// The counters of passed packets are not adjacent. Otherwise one wide access would update them, which often spans two cache lines
+// and is slower when all packets pass the same link.
 #[repr(C)]
 pub(crate) struct Ledger<P> {
     /// Packets that were offered and arrived at once.
     passed_packets: u64,
-    /// Most that waited at once.
+    /// Maximum backlog.
     most_waiting: Backlog,
-    /// Bytes of those that passed.
+    /// Bytes of the packets that passed.
     passed_bytes: u64,
     rest: Option<Box<Rest<P>>>,
 }
 
 #[derive(Clone, Debug)]
 struct Rest<P> {
-    /// Without the packets that passed.
+    /// Other counters, without the packets that passed.
     stats: LinkStats,
     dropped: VecDeque<Dropped<P>>,
 }
@@ -117,7 +117,7 @@ impl<P: Packet> Ledger<P> {
         Self { passed_packets: 0, passed_bytes: 0, most_waiting: Backlog::default(), rest: None }
     }
 
-    /// All counters.
+    /// Returns all counters.
     pub fn stats(&self) -> LinkStats {
         let rest = self.rest.as_ref().map_or_else(LinkStats::default, |rest| rest.stats);
         LinkStats {
@@ -131,7 +131,7 @@ impl<P: Packet> Ledger<P> {
         }
     }
 
-    /// The counters of what did not pass.
+    /// Returns the counters of packets that did not pass.
     #[inline]
     pub fn stats_mut(&mut self) -> &mut LinkStats {
         &mut self.rest().stats
@@ -143,19 +143,19 @@ impl<P: Packet> Ledger<P> {
             .get_or_insert_with(|| Box::new(Rest { stats: LinkStats::default(), dropped: VecDeque::new() }))
     }
 
-    /// The oldest dropped packet that was not fetched yet.
+    /// Returns the oldest dropped packet not yet fetched.
     #[inline]
     pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
         self.rest.as_mut()?.dropped.pop_front()
     }
 
-    /// Whether there is one.
+    /// True if there is a dropped packet to fetch.
     #[inline(always)]
     pub fn has_dropped(&self) -> bool {
         self.rest.as_ref().is_some_and(|rest| !rest.dropped.is_empty())
     }
 
-    /// Counts a packet that is offered and known to arrive.
+    /// Counts an offered packet that is known to arrive.
     #[inline]
     pub fn count_passage(&mut self, packet: &P) {
         self.passed_packets += 1;
@@ -175,7 +175,7 @@ impl<P: Packet> Ledger<P> {
         Verdict::Dropped(cause)
     }
 
-    /// Counts a packet that is offered.
+    /// Counts an offered packet.
     #[inline]
     pub fn count_offer(&mut self, packet: &P) {
         let stats = self.stats_mut();
@@ -191,7 +191,7 @@ impl<P: Packet> Ledger<P> {
         stats.delivered_bytes += u64::from(packet.size());
     }
 
-    /// Notes the backlog after an arrival.
+    /// Records the backlog after an arrival.
     #[inline]
     pub fn note_backlog(&mut self, backlog: Backlog) {
         self.most_waiting.packets = self.most_waiting.packets.max(backlog.packets);

@@ -1,10 +1,11 @@
-//! Links: a transmitter with a queue in front of it and a path behind it.
+//! Links: a queue, a transmitter and a path.
 //!
-//! Everything here is a pure state machine, generic over the packet and told the time by its driver, so the simulator
-//! and the real-time emulator run the same link. [`Link`] is one direction; a duplex link is two.
+//! All types are pure state machines, generic over the packet; the driver supplies the time. Simulator and real-time emulator
+//! thus run the same link. [`Link`] is one direction; a duplex link is two.
 //!
-//! A packet meets, in this order: the queue ([`QueueConfig`]), the transmitter (rate or recorded opportunities, outages), transmission errors
-//! ([`LossConfig`]), the path (one-way delay, reordering, duplication). Parity packets ([`FecConfig`]) meet the same without the queue. Reading order: `link`, `line`, `queue`, `loss`, `fec`.
+//! A packet passes in this order: the queue ([`QueueConfig`]), the transmitter (rate or recorded opportunities, outages),
+//! transmission errors ([`LossConfig`]), the path (one-way delay, reordering, duplication). Parity packets ([`FecConfig`]) bypass
+//! the queue. Reading order: `link`, `line`, `queue`, `loss`, `fec`.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -12,47 +12,47 @@ use crate::queue::backlog::{Backlog, Unbegun};
 use crate::schedule::{Evaluator, Quantity, Schedule};
 use crate::size_cache::SizeCache;
 
-/// Transmitter and path: turns the start of a transmission into its end, an arrival and a fate.
+/// Transmitter and path: computes end of transmission, arrival and fate from the start of a transmission.
 ///
-/// It sees packets in the order of transmission and knows nothing of queues. Most lines of a world are plain, so rarely used
-/// state lies behind a pointer: small lines stay in the cache.
+/// It sees packets in transmission order and has no queue. Most lines of a world are plain, so rarely used state is allocated
+/// separately: small lines stay in the cache.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    /// Rate now, in bits per second.
+    /// Present rate in bits per second.
     bps: u64,
-    /// One-way delay now.
+    /// Present one-way delay.
     delay_one_way: Duration,
-    /// Transmission times at `bps`.
+    /// Cached transmission times at `bps`.
     times: SizeCache<Duration>,
-    /// When the next transmission may start if a packet is there.
+    /// Earliest start of the next transmission if a packet is present.
     free_at: Instant,
-    /// When the latest transmission ends.
+    /// End of the latest transmission.
     last_end: Instant,
-    /// Time of all transmissions, the latest to its end.
+    /// Total time of all transmissions, the latest to its end.
     given: Duration,
-    /// Transmission errors; none on an error-free line.
+    /// Transmission errors; `None` on an error-free line.
     loss: Option<Box<Loss>>,
-    /// What a plain line does not have.
+    /// State that a plain line lacks.
     changes: Option<Box<Changes>>,
     /// Idle times between transmissions.
     gaps: Gaps,
 }
 
-/// What varies on a line that is not plain.
+/// Varying state of a line that is not plain.
 #[derive(Clone, Debug)]
 struct Changes {
     rate: Evaluator,
-    /// In place of the rate.
+    /// Opportunities that replace the rate.
     opportunities: Option<OpportunityCursor>,
     delay_one_way: Evaluator,
     outages: OutageCursor,
-    /// Pauses of the transmitter within packets, as far as they are not over.
+    /// Pauses of the transmitter within packets that have not ended.
     holds: VecDeque<Outage>,
-    /// Length of those that are over.
+    /// Total length of ended pauses.
     held: Duration,
     arq: Option<ArqConfig>,
     preserve_order: bool,
-    /// Only rate and delay change: there are no outages and opportunities, and nothing is random.
+    /// True if only rate and delay change: no outages, opportunities or random effects.
     only_moves: bool,
     last_due: Instant,
     reordering: Option<(Reordering, Rng)>,
@@ -60,20 +60,20 @@ struct Changes {
     corruption: Option<(f64, Rng)>,
 }
 
-/// How a packet passes the line.
+/// Passage of a packet over the line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passage {
-    /// Transmission ends.
+    /// End of transmission.
     pub end: Instant,
-    /// The last bit arrives, or would.
+    /// Arrival time of the last bit, even if it is lost.
     pub due: Instant,
     pub fate: Fate,
 }
 
 impl Line {
-    /// Of a validated configuration; the random streams are those of `name` in a run with `seed`.
+    /// Makes a line of a validated configuration. Its random streams are those of `name` in a run with `seed`.
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Self {
-        // Most links of a large world have neither losses nor changes: nothing is made for them.
+        // Most links of a large world have neither losses nor changes, so nothing is allocated for them.
         let mut changes = (!config.is_plain()).then(|| Box::new(Changes::new(config, seed, name)));
         let (bps, delay_one_way) = match &mut changes {
             Some(changes) => (changes.rate.at(Instant::ZERO), changes.delay_one_way.at(Instant::ZERO)),
@@ -94,7 +94,7 @@ impl Line {
         }
     }
 
-    /// Goes on from `now` with another validated configuration. What was sent keeps its due time, `last_due` at most.
+    /// Continues from `now` with another validated configuration. Sent packets keep their arrival times, at most `last_due`.
     pub fn resume(
         &mut self,
         now: Instant,
@@ -106,7 +106,7 @@ impl Line {
         if let Some(before) = &mut self.changes {
             (changes.holds, changes.held) = (std::mem::take(&mut before.holds), before.held);
         }
-        // It may have waited for the end of an outage that the new configuration does not have.
+        // It may have waited for the end of an outage that the new configuration lacks.
         let free_at = changes.may_start(self.last_end.max(now));
         *self = Self {
             free_at,
@@ -118,60 +118,60 @@ impl Line {
         };
     }
 
-    /// Rate of a transmission that starts at `now`.
+    /// Returns the rate of a transmission that starts at `now`.
     pub fn rate(&mut self, now: Instant) -> Rate {
         Rate::from_bps(self.changes.as_mut().map_or(self.bps, |changes| changes.rate.at(now)))
     }
 
-    /// One-way delay of a transmission that ends at `now`.
+    /// Returns the one-way delay of a transmission that ends at `now`.
     pub fn delay_one_way(&mut self, now: Instant) -> Duration {
         let changed = self.changes.as_mut().map(|changes| changes.delay_one_way.at(now));
         changed.map_or(self.delay_one_way, Duration::from_nanos)
     }
 
-    /// The end of the outage that `now` lies in.
+    /// Returns the end of the outage that contains `now`.
     pub fn out_until(&mut self, now: Instant) -> Option<Instant> {
         self.changes.as_mut()?.outages.ends(now)
     }
 
-    /// No packet arrives sooner than this after the end of its transmission; zero if that varies.
+    /// Returns the minimum delay from the end of transmission to arrival; zero if it varies.
     pub fn least_delay(&self) -> Duration {
         if self.changes.is_some() { Duration::ZERO } else { self.delay_one_way }
     }
 
-    /// True if packets may arrive twice, or not as they were sent.
+    /// True if packets may arrive twice or altered.
     pub fn may_alter(&self) -> bool {
         let alters = |changes: &Changes| changes.duplication.is_some() || changes.corruption.is_some();
         self.changes.as_deref().is_some_and(alters)
     }
 
-    /// When the next transmission may start if a packet is there by then.
+    /// Returns the earliest start of the next transmission if a packet is present by then.
     #[inline]
     pub fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// Lets an idle transmitter wait for a packet that comes at `now`.
+    /// Makes an idle transmitter wait for a packet that arrives at `now`.
     pub fn wait_until(&mut self, now: Instant) {
         self.free_at = self.next_start(now);
     }
 
-    /// Which bit of a packet is wrong.
+    /// Returns the number of the flipped bit of a packet.
     pub fn wrong_bit(&mut self) -> u64 {
         let dice = self.changes.as_mut().and_then(|changes| changes.corruption.as_mut());
         dice.map_or(0, |(_, rng)| rng.bits())
     }
 
-    /// When the latest transmission ends.
+    /// Returns the end of the latest transmission.
     pub fn last_end(&self) -> Instant {
         self.last_end
     }
 
-    /// When the transmission of a packet that arrives at `now` may start, after all earlier packets.
+    /// Returns the start of transmission of a packet that arrives at `now`, after all earlier packets.
     #[inline]
     pub fn next_start(&mut self, now: Instant) -> Instant {
         match &mut self.changes {
-            // A packet that comes at the moment of an opportunity comes too late for it.
+            // A packet that arrives at the time of an opportunity misses it.
             Some(changes) if changes.opportunities.is_some() && now == self.free_at => changes.may_start(now),
             _ if now <= self.free_at => self.free_at,
             None => now,
@@ -179,7 +179,8 @@ impl Line {
         }
     }
 
-    /// Cancels transmissions that have not begun: the latest is now the one that ends at `end`, and what is still on the path arrives by `due`.
+    /// Cancels transmissions that have not begun. The latest is now the one that ends at `end`, and packets on the path arrive by
+    /// `due`.
     pub fn withdraw(&mut self, unbegun: Unbegun, end: Instant, due: Instant) {
         self.given = self.given - unbegun.time;
         self.last_end = end;
@@ -194,18 +195,18 @@ impl Line {
         }
     }
 
-    /// What part of the opportunities until `now` was used, on a line that has them, if so much still waits for its turn.
+    /// Returns the used fraction of the opportunities until `now`, on a line that has them, with `waiting` still queued.
     pub fn part_used(&self, now: Instant, waiting: Backlog) -> Option<f64> {
         let opportunities = self.changes.as_deref()?.opportunities.as_ref()?;
         Some(opportunities.part_taken(now, waiting))
     }
 
-    /// Time of all transmissions so far, the latest to its end, pauses included.
+    /// Returns the total transmission time, the latest to its end, pauses included.
     pub fn given(&self) -> Duration {
         self.given
     }
 
-    /// How much of that time the transmitter paused until `now`, which is not before that of an earlier call.
+    /// Returns the pauses within that time until `now`, which must not decrease between calls.
     pub fn held_until(&mut self, now: Instant) -> Duration {
         let Some(changes) = &mut self.changes else { return Duration::ZERO };
         while let Some(hold) = changes.holds.front().filter(|hold| hold.to <= now) {
@@ -215,12 +216,12 @@ impl Line {
         changes.held + changes.holds.front().map_or(Duration::ZERO, |hold| now.since(hold.from))
     }
 
-    /// Idle times between transmissions so far.
+    /// Returns the idle times between transmissions.
     pub fn gaps(&self) -> Gaps {
         self.gaps
     }
 
-    /// The same as [`Line::carry`] on a line without errors and changes.
+    /// As [`Line::carry`], for a line without errors and changes.
     #[inline(always)]
     pub fn carry_plain(&mut self, start: Instant, size: u32) -> Passage {
         let bps = self.bps;
@@ -270,7 +271,7 @@ impl Line {
         passage
     }
 
-    /// The same on a line that carries packets at recorded moments, of which `start` is the present one.
+    /// As `carry`, for a line with opportunities, of which `start` is the present one.
     #[inline(never)]
     fn carry_at_opportunities(&mut self, start: Instant, size: u32, is_data: bool) -> Passage {
         let Self { changes: Some(changes), loss, .. } = self else { unreachable!("they are a change") };
@@ -311,8 +312,8 @@ impl Changes {
         }
     }
 
-    /// The first instant from `time` on at which a transmission of a packet may start that comes then. Opportunities before it are gone, and
-    /// one at `time` itself as well.
+    /// Returns the first instant from `time` on at which a packet that arrives then may start. It skips earlier opportunities and
+    /// one at `time` itself.
     #[inline]
     fn may_start(&mut self, time: Instant) -> Instant {
         let Some(opportunities) = &mut self.opportunities else { return self.outages.may_start(time) };
@@ -321,7 +322,7 @@ impl Changes {
         opportunities.time()
     }
 
-    /// Sends `size` bytes with the present opportunity and those after it; when the last one is.
+    /// Sends `size` bytes with the present opportunity and later ones. Returns the time of the last.
     fn take_opportunities(&mut self, size: u32) -> Instant {
         let Self { opportunities: Some(opportunities), outages, .. } = self else {
             return Instant::FAR_FUTURE;
@@ -329,18 +330,18 @@ impl Changes {
         opportunities.take(size, |opportunities| skip_outages(opportunities, outages))
     }
 
-    /// When the line is free again after a transmission that ended at `end`, or was cut off then.
+    /// Returns the time at which the line is free after a transmission that ended or was cut off at `end`.
     fn free_after(&mut self, end: Instant, was_cut: bool) -> Instant {
         match &self.opportunities {
             None => self.outages.may_start(end),
             Some(_) if was_cut => self.may_start(end),
-            // The rest of the present opportunity is for the packets that wait.
+            // Queued packets may use the rest of the present opportunity.
             Some(opportunities) => opportunities.time(),
         }
     }
 
-    /// Retransmits a packet lost to an error until it arrives or was retransmitted often enough: the passage with the time of all
-    /// retransmissions, and how much later than it the packet arrives.
+    /// Retransmits a packet lost to an error until it arrives, or up to the maximum number. Returns the passage with all
+    /// retransmission times, and the additional delay of the arrival.
     #[cold]
     fn repeat(&mut self, passage: Passage, sending: Sending, loss: &mut Loss) -> (Passage, Duration) {
         let retries = self.arq.map_or(0, |arq| arq.retries);
@@ -356,7 +357,7 @@ impl Changes {
         (Passage { end: again.end, ..passage }, round_trip * u64::from(retries))
     }
 
-    /// The passage on a line that is not plain, `extra` later than its transmission says, and when the line is free again.
+    /// Applies outages and random effects to a passage with `extra` delay. Returns it with the time at which the line is free.
     #[inline(always)]
     fn meet(&mut self, start: Instant, passage: Passage, extra: Duration) -> (Passage, Instant) {
         // On nearly all lines that are not plain only rate and delay change.
@@ -367,13 +368,13 @@ impl Changes {
         (Passage { due: self.order(due), ..passage }, passage.end)
     }
 
-    /// The same with outages and random effects.
+    /// As `meet`, with outages and random effects.
     #[inline(never)]
     fn meet_chances(&mut self, start: Instant, passage: Passage, extra: Duration) -> (Passage, Instant) {
         let whole = passage.end;
         let end = match self.outages.effect() {
             _ if self.outages.is_empty() => whole,
-            // Between recorded moments nothing is carried anyway.
+            // Between opportunities nothing is sent anyway.
             OutageEffect::Pause if self.opportunities.is_some() => whole,
             OutageEffect::Pause => {
                 let holds = &mut self.holds;
@@ -396,7 +397,7 @@ impl Changes {
         (Passage { end, due: self.order(due), fate }, free_at)
     }
 
-    /// True if the packet that is sent from `start` to `whole` and due at `due` is lost to an outage.
+    /// True if an outage destroys the packet that is sent from `start` to `whole` and due at `due`.
     fn outage_hits(&mut self, start: Instant, whole: Instant, due: Instant) -> bool {
         match self.outages.effect() {
             OutageEffect::Pause => false,
@@ -406,7 +407,7 @@ impl Changes {
         }
     }
 
-    /// The due time after the order rule and random reordering.
+    /// Returns the arrival time after the order rule and random reordering.
     fn order(&mut self, due: Instant) -> Instant {
         if let Some((reordering, rng)) = &mut self.reordering
             && rng.chance(reordering.probability)
@@ -423,7 +424,7 @@ impl Changes {
     }
 }
 
-/// Moves on to an opportunity outside of outages.
+/// Advances to an opportunity outside outages.
 fn skip_outages(opportunities: &mut OpportunityCursor, outages: &mut OutageCursor) {
     while !outages.is_empty() {
         let (time, up) = (opportunities.time(), outages.may_start(opportunities.time()));
@@ -434,7 +435,7 @@ fn skip_outages(opportunities: &mut OpportunityCursor, outages: &mut OutageCurso
     }
 }
 
-/// What a schedule says at time zero.
+/// Returns the value of a schedule at time zero.
 fn at_start<T: Quantity>(schedule: &Schedule<T>) -> u64 {
     Evaluator::new(schedule).at(Instant::ZERO)
 }

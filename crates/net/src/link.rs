@@ -16,43 +16,43 @@ use crate::queue::{Queue, QueueConfig};
 
 /// One direction of a link: queue, transmitter, errors, propagation.
 ///
-/// The driver calls [`Link::enqueue`] with a packet, or [`Link::deliver`] when [`Link::next_event`] has come, until it
-/// returns nothing; after either it fetches what was lost with [`Link::poll_dropped`] until that returns nothing; then
-/// it reads [`Link::next_event`] again. Time must not go backwards. At one instant, transmissions that start come
-/// before arrivals at the queue.
+/// The driver calls [`Link::enqueue`] with a packet. At [`Link::next_event`] it calls [`Link::deliver`] until that returns
+/// nothing. After either it fetches lost packets with [`Link::poll_dropped`] until that returns nothing, then reads
+/// [`Link::next_event`] again. Time must not run backwards. At the same instant, transmissions start before packets arrive at the
+/// queue.
 ///
-/// A packet needs one event: decisions in between are made, with their exact times, at the next call.
+/// A packet needs one event: intermediate decisions are made, with their exact times, at the next call.
 #[derive(Clone, Debug)]
-// The fields that every packet needs come first: in large worlds not all links fit into the cache.
+// Fields that every packet needs come first: in large worlds not all links fit into the cache.
 #[repr(C)]
 pub struct Link<P> {
-    /// A queue that has room for any packet while none waits, and a line on which nothing happens to packets: most links of a world.
+    /// True for most links of a world: the queue accepts any packet while none waits, and the line has no effects.
     is_plain: bool,
     ledger: Ledger<P>,
     queue: Queue<P>,
     path: Path<P>,
 }
 
-/// A packet that will be at the far end.
+/// Packet with a known arrival at the far end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passing<P> {
-    /// When.
+    /// Arrival time.
     pub at: Instant,
     /// The packet.
     pub packet: P,
 }
 
-/// A packet at the far end.
+/// Packet at the far end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrival<P> {
     /// The packet.
     pub packet: P,
-    /// True if duplication delivers this packet once more, right after: do not release it yet.
+    /// True if duplication delivers this packet once more directly afterwards: do not release it yet.
     pub copy_follows: bool,
 }
 
 impl<P: Packet> Link<P> {
-    /// The link `name` of a run with `seed`: these two choose its random streams.
+    /// Makes the link `name` of a run with `seed`; both select its random streams.
     pub fn new(config: &LinkConfig, seed: u64, name: &str) -> Result<Self, ConfigError> {
         config.validate()?;
         Ok(Self {
@@ -84,11 +84,11 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Offers a packet to the queue, and hands it over at once with the time at which it reaches the far end, if it does so by
-    /// `horizon`. The link counts it as delivered; any other packet stays inside, as after [`Link::enqueue`].
+    /// Offers a packet to the queue. If it reaches the far end by `horizon`, it is returned at once with its arrival time, and
+    /// counts as delivered. Any other packet stays inside, as after [`Link::enqueue`].
     ///
-    /// A driver that knows everything that will be offered to a [foreseeable](Link::is_foreseeable) link until `now`, which may then lie
-    /// in the future, needs no event for such a packet.
+    /// This saves an event per packet for a driver that knows all packets offered to a [foreseeable](Link::is_foreseeable) link
+    /// until `now`, which may be in the future.
     #[inline(always)]
     pub fn pass(&mut self, now: Instant, packet: P, horizon: Instant) -> Option<Passing<P>> {
         let Self { queue: Queue::Fifo(fifo), path, ledger, .. } = self else {
@@ -131,24 +131,24 @@ impl<P: Packet> Link<P> {
         Some(Passing { at: due, packet: flying.packet })
     }
 
-    /// True if the fate of a packet is known when it is offered, and packets arrive once each, as they are and in the order in which they
-    /// were sent.
+    /// True if the fate of a packet is known when it is offered, and packets arrive once, unaltered and in the order of
+    /// transmission.
     pub fn is_foreseeable(&self) -> bool {
         self.is_first_in_first_out() && self.path.flight.is_in_order() && !self.path.line.may_alter()
     }
 
-    /// True if it is decided when a packet is offered whether and when it is sent, and whether it arrives.
+    /// True if transmission time and arrival of a packet are decided when it is offered.
     pub fn is_first_in_first_out(&self) -> bool {
         matches!(self.queue, Queue::Fifo(_)) && self.path.fec.is_none()
     }
 
-    /// The shortest time between the offer of a packet and its arrival.
+    /// Returns the minimum time between the offer of a packet and its arrival.
     pub fn lookahead(&self) -> Duration {
         self.path.line.least_delay()
     }
 
-    /// Hands over the packets on the path of a [foreseeable](Link::is_foreseeable) link that arrive by `horizon` and that are `wanted`, each
-    /// with the time of its arrival, as [`Link::pass`] does with packets that are offered later.
+    /// Returns the packets in flight on a [foreseeable](Link::is_foreseeable) link that arrive by `horizon` and are `wanted`,
+    /// with their arrival times. It corresponds to [`Link::pass`] for packets offered later.
     pub fn hand_over(&mut self, horizon: Instant, mut wanted: impl FnMut(&P) -> bool) -> Vec<Passing<P>> {
         let goes = |flying: &InFlight<P>| {
             flying.due <= horizon && flying.fate == Fate::Arrives && wanted(&flying.packet)
@@ -158,7 +158,7 @@ impl<P: Packet> Link<P> {
         over.into_iter().map(|flying| Passing { at: flying.due, packet: flying.packet }).collect()
     }
 
-    /// The next packet that has arrived by `now`; call until it returns nothing.
+    /// Returns the next packet that has arrived by `now`. Call it until it returns nothing.
     #[inline(always)]
     pub fn deliver(&mut self, now: Instant) -> Option<Arrival<P>> {
         if let Queue::Held(held) = &mut self.queue {
@@ -182,20 +182,20 @@ impl<P: Packet> Link<P> {
         None
     }
 
-    /// The next packet that was dropped, whether refused on arrival or lost later; each packet comes out exactly once,
-    /// here or from [`Link::deliver`] (plus its copy there).
+    /// Returns the next dropped packet, refused on arrival or lost later. Each packet is returned exactly once, here or by
+    /// [`Link::deliver`] (plus its copy there).
     #[inline]
     pub fn poll_dropped(&mut self) -> Option<Dropped<P>> {
         self.ledger.poll_dropped()
     }
 
-    /// Whether [`Link::poll_dropped`] has something to return.
+    /// True if [`Link::poll_dropped`] would return a packet.
     #[inline(always)]
     pub fn has_dropped(&self) -> bool {
         self.ledger.has_dropped()
     }
 
-    /// When [`Link::deliver`] must be called next; [`Instant::FAR_FUTURE`] while nothing is pending.
+    /// Returns the time of the next [`Link::deliver`] call; [`Instant::FAR_FUTURE`] if nothing is pending.
     #[inline]
     pub fn next_event(&self) -> Instant {
         match &self.queue {
@@ -204,31 +204,31 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// True if [`Link::deliver`] is sure to return nothing more by `now`.
+    /// True if [`Link::deliver`] is certain to return nothing more by `now`.
     #[inline(always)]
     pub fn is_idle_until_after(&self, now: Instant) -> bool {
         matches!(self.queue, Queue::Fifo(_)) && self.path.flight.next_due() > now
     }
 
-    /// The packet that leaves the path after `ahead` others, if that is easily found: a hint for drivers that prefetch.
+    /// Returns the packet that leaves the path after `ahead` others, if that is easy to find: a hint for prefetching drivers.
     #[inline]
     pub fn in_flight(&self, ahead: usize) -> Option<&P> {
         self.path.flight.behind(ahead)
     }
 
-    /// The packets inside a [foreseeable](Link::is_foreseeable) link, for drivers that give them other names.
+    /// Returns the packets inside a [foreseeable](Link::is_foreseeable) link, for drivers that renumber them.
     pub fn packets_mut(&mut self) -> impl Iterator<Item = &mut P> {
         self.path.flight.packets_mut()
     }
 
-    /// Goes on with other properties: `to` instead of `from`, with the random streams of `name` in a run with `seed`.
+    /// Changes the configuration from `from` to `to`, with the random streams of `name` in a run with `seed`.
     ///
-    /// Packets in transmission and on the path keep their fate and their due time, and so do those whose transmission is
-    /// scheduled already, as it is in first-in-first-out queues. The others continue by the new rules, in the new queue if
-    /// there is one. Packets do not overtake those sent before the change unless `to` lets them.
+    /// Packets in transmission and on the path keep their fate and arrival time. So do packets with a scheduled transmission, as
+    /// in first-in-first-out queues. The others follow the new configuration, in the new queue if there is one. Packets do not
+    /// overtake those sent before the change unless `to` allows reordering.
     ///
     /// # Errors
-    /// [`ConfigError`] if `to` is no link; nothing is changed then.
+    /// [`ConfigError`] if `to` is invalid; nothing is changed then.
     pub fn reconfigure(
         &mut self,
         now: Instant,
@@ -251,7 +251,7 @@ impl<P: Packet> Link<P> {
         Ok(())
     }
 
-    /// Waiting packets move to the new queue in order; those that find no room are dropped.
+    /// Moves waiting packets to the new queue in order; those without room are dropped.
     fn replace_queue(&mut self, now: Instant, queue: Queue<P>) {
         let Self { queue: current, path, ledger, .. } = self;
         let mut old = match (&mut *current, queue) {
@@ -267,7 +267,8 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Prefetches what the next offer reads. Changes nothing: a hint for drivers of more links than fit into the cache.
+    /// Prefetches the memory that the next offer reads, without changes: a hint for drivers with more links than fit into the
+    /// cache.
     #[inline]
     pub fn prefetch(&self) {
         if let Queue::Fifo(fifo) = &self.queue {
@@ -275,12 +276,12 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// The counters so far.
+    /// Returns the counters.
     pub fn stats(&self) -> LinkStats {
         self.ledger.stats()
     }
 
-    /// What waits at `now`.
+    /// Returns the backlog at `now`.
     pub fn backlog(&mut self, now: Instant) -> Backlog {
         match &mut self.queue {
             Queue::Fifo(fifo) => fifo.advance(now),
@@ -290,25 +291,25 @@ impl<P: Packet> Link<P> {
         self.queue.backlog()
     }
 
-    /// Rate of a transmission that starts at `now`.
+    /// Returns the rate of a transmission that starts at `now`.
     pub fn rate(&mut self, now: Instant) -> Rate {
         self.path.line.rate(now)
     }
 
-    /// One-way propagation delay of a packet whose transmission ends at `now`.
+    /// Returns the one-way propagation delay of a packet whose transmission ends at `now`.
     pub fn delay_one_way(&mut self, now: Instant) -> Duration {
         self.path.line.delay_one_way(now)
     }
 
-    /// The end of the present outage; none if there is none.
+    /// Returns the end of the present outage, if there is one.
     pub fn out_until(&mut self, now: Instant) -> Option<Instant> {
         self.path.line.out_until(now)
     }
 
-    /// Packets accepted that have neither arrived nor been dropped: waiting, in transmission or on the path.
+    /// Returns the packets accepted that have neither arrived nor been dropped: queued, in transmission or on the path.
     pub fn packets_inside(&self) -> usize {
         let held = match &self.queue {
-            // Their packets are in flight from the moment of arrival.
+            // Its packets are in flight from the moment of arrival.
             Queue::Fifo(_) => 0,
             Queue::Held(held) => held.backlog().packets as usize,
         };
@@ -316,13 +317,13 @@ impl<P: Packet> Link<P> {
         held + in_doubt + self.path.flight.len()
     }
 
-    /// Times in which the transmitter was idle between two transmissions.
+    /// Returns the idle times of the transmitter between two transmissions.
     pub fn gaps(&self) -> Gaps {
         self.path.line.gaps()
     }
 
-    /// Time the transmitter has been sending up to `now`. Divide by the time observed for the utilisation. Of a link that carries packets at
-    /// recorded moments it is the time until `now` times the part of their bytes that was used.
+    /// Returns the transmission time up to `now`; divide it by the observed time for the utilisation. For a link with recorded
+    /// opportunities it is the time until `now` times the used fraction of their bytes.
     pub fn busy_time(&mut self, now: Instant) -> Duration {
         let waiting = self.backlog(now);
         let waiting = if self.is_first_in_first_out() { waiting } else { Backlog::default() };
@@ -337,9 +338,9 @@ impl<P: Packet> Link<P> {
         self.path.line.given() - ahead - held
     }
 
-    /// Takes back, in order, the packets whose transmission has not begun at `now`: the link is to be given up, and another one
-    /// carries them. The counters of the link no longer include them. Packets in transmission or on the path still arrive. Packets in
-    /// a first-in-first-out queue of a link with parity belong to a block already and stay.
+    /// Removes and returns, in order, the packets whose transmission has not begun at `now`, because another link will carry
+    /// them. The counters no longer include them. Packets in transmission or on the path still arrive. In a first-in-first-out
+    /// queue of a link with parity, packets already belong to a block and stay.
     pub fn take_back_waiting(&mut self, now: Instant) -> Vec<P> {
         let taken: Vec<P> = match &mut self.queue {
             Queue::Fifo(_) if self.path.fec.is_some() => Vec::new(),
@@ -363,7 +364,7 @@ impl<P: Packet> Link<P> {
         taken
     }
 
-    /// Loses all packets inside: those that wait, those being sent and those on the path. [`Link::poll_dropped`] hands them back.
+    /// Drops all packets inside: queued, being sent and on the path. [`Link::poll_dropped`] returns them.
     pub fn lose_everything(&mut self, now: Instant) {
         let waiting = self.take_back_waiting(now);
         if let (Queue::Fifo(fifo), Some(_)) = (&mut self.queue, &self.path.fec) {
@@ -381,7 +382,7 @@ impl<P: Packet> Link<P> {
         }
     }
 
-    /// Sends the parity of a block that waited long enough for more packets, if none waits that could fill it.
+    /// Sends the parity of a block that has waited long enough, if no queued packet could fill it.
     #[inline(always)]
     fn send_due_parity(&mut self, now: Instant) {
         if self.path.fec.as_ref().is_some_and(|fec| fec.closes_at() <= now) {

@@ -1,4 +1,4 @@
-//! Links that carry packets at recorded moments: the packet-delivery traces of Mahimahi.
+//! Links with recorded transmission opportunities: the packet-delivery traces of Mahimahi.
 //!
 //! R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015; `mm-link(1)`.
 
@@ -10,28 +10,29 @@ use crate::error::ConfigError;
 use crate::queue::backlog::Backlog;
 use crate::schedule::{Interpolation, Schedule};
 
-/// The moments at which a link carries something, in place of a rate.
+/// Transmission opportunities of a link, instead of a rate.
 ///
-/// At each of them the link takes so many bytes of what waits: of one packet, of several small ones, or a part of a large one, which goes on
-/// at the next. A packet leaves the transmitter at the moment that takes its last byte. Unused capacity is lost: a packet that arrives
-/// at the very moment of an opportunity has to wait for the next one.
+/// Each opportunity carries a number of queued bytes: of one packet, of several small ones, or a part of a large one, which
+/// continues at the next. A packet leaves the transmitter with its last byte. Unused capacity is lost: a packet that arrives
+/// exactly at an opportunity waits for the next one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opportunities {
-    /// The moments from time zero on, ascending, at least one, the last above zero; equal ones are as many opportunities.
+    /// Times of the opportunities from zero on, ascending. There is at least one, and the last is above zero; equal times are
+    /// separate opportunities.
     pub times: Arc<[Duration]>,
-    /// True if the trace begins anew at the time of its last opportunity, for ever. Without, nothing is carried after that.
+    /// True if the trace repeats forever after the time of its last opportunity. Otherwise nothing is carried afterwards.
     pub repeat: bool,
-    /// Bytes that an opportunity takes, at least 1.
+    /// Bytes per opportunity, at least 1.
     pub bytes: u32,
-    /// Bytes that a packet takes beside its size on the wire.
+    /// Bytes that a packet uses in addition to its size on the wire.
     pub overhead: u32,
 }
 
 impl Opportunities {
-    /// Bytes of an opportunity of Mahimahi: a packet of 1500 bytes, and the 4 bytes that its device adds.
+    /// Bytes per opportunity in Mahimahi: a packet of 1500 bytes, plus the 4 bytes that its device adds.
     pub const MAHIMAHI: (u32, u32) = (1504, 4);
 
-    /// A trace as Mahimahi has it, each moment a whole number of milliseconds.
+    /// Makes a Mahimahi trace, in whole milliseconds.
     pub fn mahimahi(millis: &[u32], repeat: bool) -> Self {
         let times = millis.iter().map(|ms| Duration::from_millis(u64::from(*ms))).collect();
         let (bytes, overhead) = Self::MAHIMAHI;
@@ -52,7 +53,7 @@ impl Opportunities {
         Ok(())
     }
 
-    /// Bytes that the opportunities until `now` can carry.
+    /// Returns the bytes that the opportunities until `now` can carry.
     pub fn bytes_until(&self, now: Instant) -> u64 {
         let (nanos, period) = (now.as_nanos(), self.period().as_nanos().max(1));
         let count = |nanos: u64| self.times.partition_point(|time| time.as_nanos() <= nanos) as u64;
@@ -63,13 +64,12 @@ impl Opportunities {
         passed.saturating_mul(u64::from(self.bytes))
     }
 
-    /// Length of the trace: the time of its last opportunity.
+    /// Returns the length of the trace: the time of its last opportunity.
     fn period(&self) -> Duration {
         self.times.last().copied().unwrap_or_default()
     }
 
-    /// What the opportunities of each second carry, without the overhead of a packet that fills one, as a rate: what is shown where a link is
-    /// asked for its rate. The least is 1 bit/s.
+    /// Returns the capacity of each second as a rate, without the overhead of a full packet; for display. The minimum is 1 bit/s.
     pub fn rate(&self) -> Schedule<Rate> {
         let second = Duration::from_secs(1).as_nanos();
         let (period, bits) =
@@ -79,7 +79,7 @@ impl Opportunities {
         let mut begin = 0;
         while begin < period {
             let end = (begin + second).min(period);
-            // An opportunity at the end of a second belongs to that second: it takes what waits by then.
+            // An opportunity at the end of a second belongs to that second: it carries packets queued by then.
             let behind = from + self.times[from..].partition_point(|time| time.as_nanos() <= end);
             let rate =
                 u128::from(bits) * (behind - from) as u128 * u128::from(second) / u128::from(end - begin);
@@ -97,27 +97,27 @@ impl Opportunities {
     }
 }
 
-/// The opportunities of a running link, and how much of them is used up.
+/// Opportunities of a running link, and the used part of them.
 #[derive(Clone, Debug)]
 pub(crate) struct OpportunityCursor {
     of: Opportunities,
-    /// When the round began in which the present opportunity lies.
+    /// Start of the present repetition of the trace.
     base: u64,
-    /// Number of the present opportunity; that of all of them if none is left.
+    /// Number of the present opportunity; the total number if none is left.
     index: usize,
-    /// Bytes that it can still take.
+    /// Bytes that it can still carry.
     left: u32,
-    /// Bytes that were taken, with the overhead.
+    /// Bytes carried, with overhead.
     taken: u64,
 }
 
 impl OpportunityCursor {
-    /// Of validated opportunities.
+    /// Makes a cursor over validated opportunities.
     pub fn new(of: Opportunities) -> Self {
         Self { left: of.bytes, of, base: 0, index: 0, taken: 0 }
     }
 
-    /// When the present opportunity is, of which something is left; [`Instant::FAR_FUTURE`] if there is none any more.
+    /// Returns the time of the present opportunity, which has bytes left; [`Instant::FAR_FUTURE`] if there is none.
     pub fn time(&self) -> Instant {
         let time = self.of.times.get(self.index);
         time.map_or(Instant::FAR_FUTURE, |time| {
@@ -125,8 +125,8 @@ impl OpportunityCursor {
         })
     }
 
-    /// Takes a packet of `size`: its first byte goes with the present opportunity, its last at the time returned. `next` may skip
-    /// opportunities whenever one is used up.
+    /// Sends a packet of `size` from the present opportunity on; returns the time of its last byte. `next` may skip opportunities
+    /// whenever one is used up.
     pub fn take(&mut self, size: u32, mut next: impl FnMut(&mut Self)) -> Instant {
         let mut wanted = u64::from(size) + u64::from(self.of.overhead);
         self.taken += wanted;
@@ -157,7 +157,7 @@ impl OpportunityCursor {
         }
     }
 
-    /// Moves to the first opportunity at `time` or later, or later only if `after`, all of it.
+    /// Moves to the first opportunity at `time` or later, all of it unused; later than `time` if `after`.
     pub fn seek(&mut self, time: Instant, after: bool) {
         self.left = self.of.bytes;
         if time == Instant::FAR_FUTURE {
@@ -165,13 +165,13 @@ impl OpportunityCursor {
             return;
         }
         let (nanos, period) = (time.as_nanos(), self.of.period().as_nanos());
-        // The last opportunity of a round is at the time at which the next one begins.
+        // The last opportunity of a repetition has the start time of the next one.
         let round = if self.of.repeat { (nanos / period).saturating_sub(1) } else { 0 };
         self.base = round.saturating_mul(period);
         loop {
             let within = nanos - self.base.min(nanos);
             let before = |at: &Duration| at.as_nanos() < within || (after && at.as_nanos() == within);
-            // Searched from the beginning of a round only where time lies in it.
+            // Within a repetition the search is binary; before its start, the index is zero.
             self.index = if nanos < self.base { 0 } else { self.of.times.partition_point(before) };
             if self.index < self.of.times.len() || !self.of.repeat {
                 return;
@@ -180,19 +180,19 @@ impl OpportunityCursor {
         }
     }
 
-    /// What part of the bytes offered by the opportunities until `now` was used, without those of the packets that still wait.
+    /// Returns the used fraction of the bytes offered by opportunities until `now`, without packets that still wait.
     pub fn part_taken(&self, now: Instant, waiting: Backlog) -> f64 {
         let offered = self.of.bytes_until(now);
         let taken = self.taken.saturating_sub(self.cost(waiting));
         if offered == 0 { 0.0 } else { (taken as f64 / offered as f64).min(1.0) }
     }
 
-    /// Forgets packets that were taken.
+    /// Removes packets that were counted as carried.
     pub fn forget(&mut self, packets: Backlog) {
         self.taken = self.taken.saturating_sub(self.cost(packets));
     }
 
-    /// Bytes that packets take, with their overhead.
+    /// Returns the bytes used by packets, with overhead.
     fn cost(&self, of: Backlog) -> u64 {
         of.bytes + u64::from(of.packets) * u64::from(self.of.overhead)
     }

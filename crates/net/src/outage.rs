@@ -2,40 +2,39 @@ use bentpipe_base::{Duration, Instant};
 
 use crate::error::ConfigError;
 
-/// When a link is out, and what happens to its packets then.
+/// Outages of a link, and their effect on packets.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Outages {
-    /// The outages in ascending order, not touching each other.
+    /// Outages in ascending order, not adjacent.
     pub intervals: Vec<Outage>,
-    /// What an outage does.
+    /// Effect of an outage.
     pub effect: OutageEffect,
 }
 
 /// One outage: the link is out in `[from, to)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// First instant without the link.
+    /// First instant of the outage.
     pub from: Instant,
-    /// First instant with the link again.
+    /// First instant after the outage.
     pub to: Instant,
 }
 
-/// What an outage does to the packets. None of the effects touches the queue itself: it is kept, and overflows by its
-/// own rules.
+/// Effect of an outage on packets. The queue is kept in all cases, and overflows by its own rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum OutageEffect {
-    /// The transmitter knows: it stops, even within a packet, and resumes when the outage ends. Packets already on the path
-    /// arrive (a modem that waits through a fade).
+    /// The transmitter knows of the outage: it pauses, even within a packet, and resumes at the end. Packets on the path arrive
+    /// (a modem that waits through a fade).
     #[default]
     Pause,
-    /// The transmitter knows: a packet that is being sent when the outage begins is lost, none starts until the end, and packets
-    /// already on the path arrive (handover to another satellite).
+    /// The transmitter knows of the outage. A packet in transmission at its start is lost, and none starts before its end.
+    /// Packets on the path arrive (handover to another satellite).
     Cut,
-    /// As [`OutageEffect::Cut`], and the path itself is gone: what is on it when the outage begins is lost as well
-    /// (handover that abandons the old satellite).
+    /// As [`OutageEffect::Cut`], and packets on the path at the start of the outage are also lost (handover that abandons the
+    /// old satellite).
     CutPath,
-    /// The transmitter does not know and goes on sending: packets that would arrive during the outage are lost (a
-    /// receiver in a tunnel).
+    /// The transmitter does not know and continues to send. Packets that would arrive during the outage are lost (a receiver in
+    /// a tunnel).
     Blind,
 }
 
@@ -60,7 +59,7 @@ impl Outages {
         Ok(())
     }
 
-    /// Outages of `length` at the beginning of every `period` up to `until`, the first after one period.
+    /// Makes outages of `length` at the start of every `period` up to `until`, the first after one period.
     pub fn every(period: Duration, length: Duration, until: Instant) -> Self {
         let mut intervals = Vec::new();
         let mut from = Instant::ZERO + period;
@@ -72,16 +71,16 @@ impl Outages {
     }
 }
 
-/// The outages of a running link, and the position among them at the current time.
+/// Outages of a running link, with the present position among them.
 #[derive(Clone, Debug)]
 pub(crate) struct OutageCursor {
     outages: Outages,
-    /// Outages that had ended at the time asked for last.
+    /// Number of outages that had ended at the last queried time.
     ended: usize,
 }
 
 impl OutageCursor {
-    /// Of validated outages.
+    /// Makes a cursor over validated outages.
     pub fn new(outages: Outages) -> Self {
         Self { outages, ended: 0 }
     }
@@ -90,23 +89,23 @@ impl OutageCursor {
         self.outages.effect
     }
 
-    /// True if the link is never out.
+    /// True if the link has no outages.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.outages.intervals.is_empty()
     }
 
-    /// True if `time` lies in an outage.
+    /// True if `time` is in an outage.
     pub fn is_out(&mut self, time: Instant) -> bool {
         self.covering(time).is_some()
     }
 
-    /// When the outage ends that `time` lies in.
+    /// Returns the end of the outage that contains `time`.
     pub fn ends(&mut self, time: Instant) -> Option<Instant> {
         self.covering(time).map(|outage| outage.to)
     }
 
-    /// The first instant from `time` on at which a transmission may start.
+    /// Returns the first instant from `time` on at which a transmission may start.
     #[inline]
     pub fn may_start(&mut self, time: Instant) -> Instant {
         if self.is_empty() || self.effect() == OutageEffect::Blind {
@@ -115,13 +114,13 @@ impl OutageCursor {
         self.covering(time).map_or(time, |outage| outage.to)
     }
 
-    /// The first beginning of an outage after `time`, [`Instant::FAR_FUTURE`] if there is none.
+    /// Returns the first start of an outage after `time`; [`Instant::FAR_FUTURE`] if there is none.
     pub fn next_start(&mut self, time: Instant) -> Instant {
         let mut ahead = self.ahead(time).iter();
         ahead.find(|outage| outage.from > time).map_or(Instant::FAR_FUTURE, |outage| outage.from)
     }
 
-    /// When a transmission of `length` that starts at `start` ends if it pauses during outages; `held` is told each pause.
+    /// Returns the end of a transmission of `length` from `start` that pauses during outages. `held` is called with each pause.
     pub fn hold(&mut self, start: Instant, length: Duration, mut held: impl FnMut(Outage)) -> Instant {
         let mut end = start + length;
         for outage in self.ahead(start) {
@@ -139,7 +138,7 @@ impl OutageCursor {
         self.ahead(time).first().copied().filter(|outage| outage.from <= time)
     }
 
-    /// The outages that have not ended at `time`. Times that ascend, more or less, make this O(1) amortised.
+    /// Returns the outages that have not ended at `time`. For mostly ascending times this is O(1) amortised.
     fn ahead(&mut self, time: Instant) -> &[Outage] {
         let intervals = &self.outages.intervals;
         while intervals.get(self.ended).is_some_and(|outage| outage.to <= time) {

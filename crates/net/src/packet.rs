@@ -1,17 +1,17 @@
-/// What a link needs to know of a packet.
+/// Properties of a packet that a link needs.
 ///
-/// The simulator's packet is a small handle to a segment in its packet pool; the emulator's is a frame.
-/// `Clone` is used for duplication only. Unless a packet says otherwise it is ordinary data of one flow without ECN.
+/// The simulator's packet is a small handle to a segment in its packet pool; the emulator's is a frame. `Clone` is used only for
+/// duplication. By default a packet is ordinary data of one flow without ECN.
 pub trait Packet: Clone {
-    /// Size on the wire in bytes, all headers included.
+    /// Returns the size on the wire in bytes, all headers included.
     fn size(&self) -> u32;
 
-    /// True if queues with priorities may drop this packet in favour of others (DSCP LE, RFC 8622).
+    /// True if priority queues may drop this packet first (DSCP LE, RFC 8622).
     fn low_priority(&self) -> bool {
         false
     }
 
-    /// A number that is equal for all packets of one flow and direction; fair queues separate by it.
+    /// Returns a number that is equal for all packets of a flow and direction; fair queues separate flows by it.
     fn flow(&self) -> u64 {
         0
     }
@@ -31,7 +31,7 @@ pub trait Packet: Clone {
     /// Sets "congestion experienced" (RFC 3168 section 5). Only called on ECN-capable packets.
     fn mark_congested(&mut self) {}
 
-    /// Flips the bit with this number, counted modulo the bits of the packet. False, as here, if it has no bytes in which that would show.
+    /// Flips a bit, numbered modulo the bits of the packet. Returns false, as here, if the packet has no bytes.
     fn flip_bit(&mut self, number: u64) -> bool {
         let _ = number;
         false

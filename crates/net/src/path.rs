@@ -1,4 +1,4 @@
-//! What a packet passes behind the queue of a link.
+//! Part of a link after the queue.
 
 use bentpipe_base::Instant;
 use bentpipe_trace::DropCause;
@@ -11,12 +11,12 @@ use crate::packet::Packet;
 use crate::queue::backlog::Transmission;
 use crate::queue::{Admit, Fifo, Held};
 
-/// What lies behind the queue: the transmitter, and the packets in flight.
+/// Transmitter and packets in flight, after the queue.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(crate) struct Path<P> {
     pub line: Line,
-    /// Parity, on a link that sends any.
+    /// Parity coder, on a link with FEC.
     pub fec: Option<Box<Fec<P>>>,
     pub flight: Flight<P>,
 }
@@ -46,7 +46,7 @@ impl<P: Packet> Path<P> {
         }
     }
 
-    /// Puts an arriving packet into the queue, and starts what may start by then.
+    /// Puts an arriving packet into the queue, and starts transmissions due by then.
     #[inline(never)]
     pub fn enqueue_held(
         &mut self,
@@ -65,7 +65,7 @@ impl<P: Packet> Path<P> {
         verdict
     }
 
-    /// Starts every transmission that starts at or before `now`, each at its own time.
+    /// Starts every transmission due at or before `now`, each at its own time.
     pub fn serve(&mut self, now: Instant, held: &mut Held<P>, ledger: &mut Ledger<P>) {
         while held.backlog().packets > 0 && self.line.free_at() <= now {
             let start = self.line.free_at();
@@ -74,25 +74,26 @@ impl<P: Packet> Path<P> {
         }
     }
 
-    /// When something happens next if nothing waits.
+    /// Returns the time of the next event if the queue is empty.
     #[inline(always)]
     pub fn next_event(&self) -> Instant {
         let due = self.flight.next_due();
         self.fec.as_ref().map_or(due, |fec| due.min(fec.next_event()))
     }
 
-    /// When something happens next if `held` is the queue.
+    /// Returns the time of the next event with the queue `held`.
     pub fn next_event_behind(&self, held: &Held<P>) -> Instant {
         if held.backlog().packets == 0 {
             return self.next_event();
         }
         let due = self.flight.next_due();
         let overtakes = !self.flight.is_in_order() || due == Instant::FAR_FUTURE;
-        // A packet that still waits cannot arrive before one in flight, unless the link reorders.
+        // A queued packet cannot arrive before one in flight, unless the link reorders.
         if overtakes { due.min(self.line.free_at()) } else { due }
     }
 
-    /// Sends a packet at its start, returns the end of its transmission and of parity behind it.
+    /// Sends a packet at its start. Returns the end of its transmission, parity after it
+    /// included.
     #[inline(always)]
     fn transmit(&mut self, start: Instant, packet: P, stats: &mut LinkStats) -> Instant {
         let Self { line, flight, fec } = self;
@@ -105,7 +106,7 @@ impl<P: Packet> Path<P> {
     }
 }
 
-/// Admits an arriving packet, marked or not, or gives it back to be dropped.
+/// Admits an arriving packet, marked or not, or returns it to be dropped.
 #[inline(always)]
 pub(crate) fn admit<P: Packet>(
     now: Instant,

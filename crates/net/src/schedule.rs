@@ -6,18 +6,18 @@ use bentpipe_base::{Duration, Instant, Rate};
 
 use crate::error::ConfigError;
 
-/// A quantity that a [`Schedule`] can vary: an unsigned integer underneath.
+/// Quantity that a [`Schedule`] can vary, stored as an unsigned integer.
 pub trait Quantity: Copy + fmt::Display {
-    /// The least value a link can work with.
+    /// Minimum value that a link supports.
     const LEAST: u64;
     /// [`Quantity::LEAST`] in words.
     const ACCEPTED: &'static str;
-    /// The bare number: bits per second of a rate, nanoseconds of a span.
+    /// Returns the bare number: bits per second of a rate, nanoseconds of a duration.
     fn raw(self) -> u64;
 }
 
 impl Quantity for Rate {
-    // A link of rate zero would hold its packet for ever.
+    // A link of rate zero would hold its packet forever.
     const LEAST: u64 = 1;
     const ACCEPTED: &'static str = "at least 1 bit/s (an outage stops a link)";
     fn raw(self) -> u64 {
@@ -36,45 +36,45 @@ impl Quantity for Duration {
 /// A value as a function of time, counted from [`Instant::ZERO`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule<T> {
-    /// Always the same.
+    /// Constant.
     Constant(T),
     /// Values at points in time.
     Table {
-        /// Time and value, the first at time zero, times strictly ascending. The last value holds for ever unless the
-        /// table repeats.
+        /// Time and value; the first at time zero, times strictly ascending. The last value holds forever unless the table
+        /// repeats.
         points: Vec<(Duration, T)>,
-        /// How values between two points follow from them.
+        /// Interpolation between two points.
         interpolation: Interpolation,
-        /// Period after which the table begins anew, longer than the time of the last point; with linear
-        /// interpolation the value moves towards the first point after the last one.
+        /// Repetition period, longer than the last point's time. With linear interpolation the value moves towards the first
+        /// point after the last one.
         repeat_every: Option<Duration>,
     },
     /// `mean + amplitude * sin(2 pi (t + phase) / period)`.
     Sine {
-        /// Value around which it swings.
+        /// Mean value.
         mean: T,
-        /// Largest deviation from the mean, less than the mean so that the value stays positive.
+        /// Maximum deviation from the mean, less than the mean so that the value stays positive.
         amplitude: T,
-        /// Time of a full swing.
+        /// Period of the oscillation.
         period: Duration,
-        /// How far into the swing the schedule begins.
+        /// Phase at time zero, as a time.
         phase: Duration,
     },
 }
 
-/// How a [`Schedule::Table`] fills the time between two points.
+/// Interpolation of a [`Schedule::Table`] between two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Interpolation {
     /// The value of a point holds until the next one.
     #[default]
     Step,
-    /// A straight line from point to point.
+    /// The value is linear between points.
     Linear,
 }
 
 impl<T: Quantity> Schedule<T> {
-    /// The course of the value from the beginning to `end`, as times and [raw](Quantity::raw) values, for drawing: the points of a table if
-    /// these are at most `most`, otherwise so many evenly spaced ones. The last is at `end`; a constant has two.
+    /// Returns the values from the start to `end` as times and [raw](Quantity::raw) values, for drawing. They are the points of a
+    /// table if there are at most `most`, otherwise `most` evenly spaced ones. The last is at `end`; a constant has two.
     pub fn course(&self, end: Duration, most: usize) -> Vec<(Duration, u64)> {
         let mut evaluator = Evaluator::new(self);
         let mut value = |time: Duration| (time, evaluator.at(Instant::ZERO + time));
@@ -123,7 +123,7 @@ impl<T: Quantity> Schedule<T> {
     }
 }
 
-/// A table whose last point is at `last` repeats after it.
+/// Checks that the period of a table exceeds the time of its last point.
 pub(crate) fn validate_period(period: Option<Duration>, last: Option<Duration>) -> Result<(), ConfigError> {
     match period.filter(|period| last.is_none_or(|last| *period <= last)) {
         Some(period) => {
@@ -161,7 +161,7 @@ fn validate_points<T: Quantity>(points: &[(Duration, T)]) -> Result<(), ConfigEr
     points.iter().try_for_each(|(_, value)| check_value("points", *value))
 }
 
-/// Evaluates a [`Schedule`] at times that mostly ascend.
+/// Evaluator of a [`Schedule`] at mostly ascending times.
 #[derive(Clone, Debug)]
 pub(crate) enum Evaluator {
     Constant(u64),
@@ -170,7 +170,7 @@ pub(crate) enum Evaluator {
 }
 
 impl Evaluator {
-    /// Of a validated schedule.
+    /// Makes an evaluator of a validated schedule.
     pub fn new<T: Quantity>(schedule: &Schedule<T>) -> Self {
         match schedule {
             Schedule::Constant(value) => Self::Constant(value.raw()),
@@ -179,7 +179,7 @@ impl Evaluator {
                 interpolation: *interpolation,
                 period: repeat_every.map(Duration::as_nanos),
                 index: 0,
-                // Holds no time.
+                // An interval of zero length.
                 piece: [(0, 0); 2],
             }),
             Schedule::Sine { mean, amplitude, period, phase } => Self::Sine {
@@ -191,7 +191,7 @@ impl Evaluator {
         }
     }
 
-    /// The bare value at `time`. O(1) where successive times lie in the same or the next interval of a table,
+    /// Returns the bare value at `time`. It is O(1) if successive times are in the same or the next interval of a table,
     /// logarithmic otherwise.
     #[inline]
     pub fn at(&mut self, time: Instant) -> u64 {
@@ -207,16 +207,17 @@ impl Evaluator {
     }
 }
 
-/// A table and the position in it at the current time.
+/// Table with the present position.
 #[derive(Clone, Debug)]
 pub(crate) struct TableCursor {
-    /// (nanoseconds, value), the first at zero.
+    /// Points of (nanoseconds, value), the first at zero.
     points: Vec<(u64, u64)>,
     interpolation: Interpolation,
     period: Option<u64>,
-    /// The point that precedes the time asked for last.
+    /// Index of the point before the last queried time.
     index: usize,
-    /// That point and the one that follows, beside the rest: a packet over many links meets a cursor on each, whose table lies elsewhere.
+    /// That point and the next one, copied here: a packet over many links uses a cursor on each, whose table is elsewhere in
+    /// memory.
     piece: [(u64, u64); 2],
 }
 
@@ -230,7 +231,7 @@ impl TableCursor {
         }
         let [(from, value), (to, next)] = self.piece;
         let (past, span) = (nanos - from, to - from);
-        // A division of 64 bits where that is enough: one of 128 bits is a function call for every packet.
+        // A 64-bit division where that suffices: one of 128 bits is a function call for every packet.
         let moved = |rise: u64| match rise.checked_mul(past) {
             Some(product) => product / span,
             None => (u128::from(rise) * u128::from(past) / u128::from(span)) as u64,
@@ -252,7 +253,7 @@ impl TableCursor {
             _ => ahead.partition_point(|point| point.0 <= nanos),
         };
         let point = self.points[self.index];
-        // In the next round if the table repeats; the last value of one that does not stays.
+        // In the next repetition if the table repeats; otherwise the last value is kept.
         let again = || {
             (self.period.unwrap_or(u64::MAX), if self.period.is_some() { self.points[0].1 } else { point.1 })
         };

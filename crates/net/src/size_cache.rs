@@ -1,7 +1,7 @@
-/// Remembers a value that depends on the packet size only, for the few sizes that traffic consists of.
+/// Cache of a value that depends only on the packet size, for the few sizes of typical traffic.
 #[derive(Clone, Debug)]
 pub(crate) struct SizeCache<T> {
-    /// Two arrays, because a pair of a number and a larger value would have padding.
+    /// Two arrays, because pairs of a number and a larger value would have padding.
     sizes: [u32; 2],
     values: [T; 2],
 }
@@ -11,15 +11,15 @@ impl<T: Copy + Default> SizeCache<T> {
         Self { sizes: [0; 2], values: [T::default(); 2] }
     }
 
-    /// Forgets everything.
+    /// Clears the cache.
     pub fn clear(&mut self) {
         *self = Self::new();
     }
 
-    /// The value for `size`, computed only when it is not remembered.
+    /// Returns the value for `size`, computed only if it is not cached.
     #[inline]
     pub fn get(&mut self, size: u32, compute: impl FnOnce() -> T) -> T {
-        // One entry for data packets and one for ACKs; the entry that was not used last is replaced.
+        // One entry for data packets and one for ACKs; the entry not used last is replaced.
         if self.sizes[0] != size {
             self.sizes.swap(0, 1);
             self.values.swap(0, 1);

@@ -1,4 +1,4 @@
-//! Links that repeat what errors hit, against closed forms.
+//! Links with ARQ, compared with closed forms.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::{Bench, losing, ms, packet};
 
 const DELAY: Duration = Duration::from_millis(100);
 
-/// 8 Mbit/s, 100 ms, every packet hit with probability `p`.
+/// A link of 8 Mbit/s and 100 ms whose packets are lost with probability `p`.
 fn config(p: f64, retries: u32) -> LinkConfig {
     let loss = LossConfig::all(LossModel::Packet { probability: p });
     let link = LinkConfig::new(Rate::from_mbps(8), DELAY, QueueConfig::default());
@@ -19,7 +19,7 @@ fn exactly(lost: &[u64]) -> LinkConfig {
     losing(lost, config(0.0, 2))
 }
 
-/// A packet takes 1 ms; its repetition takes the next one, and arrives a round trip of 200 ms later than it would have.
+/// A packet takes 1 ms. Its retransmission takes the next 1 ms, and arrives a round trip of 200 ms later.
 #[test]
 fn a_repeated_packet_holds_up_those_behind_it() {
     let mut bench = Bench::new(&exactly(&[2]));
@@ -38,7 +38,7 @@ fn without_order_those_behind_overtake_it() {
 
 #[test]
 fn a_packet_hit_too_often_is_lost() {
-    // The transmissions numbered 1, 2 and 3 are those of the first packet.
+    // Transmissions 1, 2 and 3 are those of the first packet.
     let mut bench = Bench::new(&exactly(&[1, 2, 3]));
     bench.offer_all(ms(0), 0..2);
     bench.finish();
@@ -46,15 +46,15 @@ fn a_packet_hit_too_often_is_lost() {
     assert_eq!(bench.arrivals_ms(), [(503, 1)]);
 }
 
-/// With N repetitions p^(N + 1) of the packets are lost; each that arrives took k round trips more with probability p^k (1 - p), and the
-/// line is busy (1 - p^(N + 1)) / (1 - p) times as long.
+/// With N retransmissions, p^(N + 1) of the packets are lost. A packet that arrives needed k extra round trips with probability
+/// p^k (1 - p). The line is busy (1 - p^(N + 1)) / (1 - p) times as long.
 #[test]
 fn residual_loss_delay_and_use_of_the_line_are_those_of_selective_repeat() {
     let (p, retries, packets) = (0.3_f64, 2, 100_000_u64);
     let mut bench = Bench::new(&LinkConfig { preserve_order: false, ..config(p, retries) });
     let mut delay_sum = 0.0;
     for id in 0..packets {
-        // Far apart, so that nobody waits.
+        // Far apart, so that no packet waits.
         bench.offer(ms(10 * id), packet(id));
     }
     bench.finish();

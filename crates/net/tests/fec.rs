@@ -1,4 +1,4 @@
-//! Links that send parity, against closed forms.
+//! Links with parity, compared with closed forms.
 
 mod common;
 
@@ -9,26 +9,26 @@ use common::{Bench, losing, low, ms, packet};
 const DELAY: Duration = Duration::from_millis(100);
 const FLUSH: Duration = Duration::from_millis(50);
 
-/// 8 Mbit/s, 100 ms, every packet hit with probability `p`, blocks of `n` packets of which any `k` suffice.
+/// A link of 8 Mbit/s and 100 ms with loss probability `p` and blocks of `n` packets, of which any `k` suffice.
 fn config(p: f64, (k, n): (u32, u32)) -> LinkConfig {
     let loss = LossConfig::all(LossModel::Packet { probability: p });
     let link = LinkConfig::new(Rate::from_mbps(8), DELAY, QueueConfig::default());
     LinkConfig { loss, fec: Some(FecConfig { k, n, flush: FLUSH }), ..link }
 }
 
-/// A block of three packets and two of parity; the transmissions with these numbers are lost.
+/// A block of three packets plus two of parity, with exactly these transmissions lost.
 fn exactly(lost: &[u64]) -> LinkConfig {
     losing(lost, config(0.0, (3, 5)))
 }
 
-/// Packets 0, 1, 2 are sent in 1 ms each, parity behind them until 5 ms, packet 3 until 6 ms.
+/// Packets 0, 1, 2 take 1 ms each, parity follows until 5 ms, packet 3 until 6 ms.
 #[test]
 fn the_first_parity_restores_the_lost_packet_and_frees_those_behind_it() {
     let mut bench = Bench::new(&exactly(&[2]));
     bench.offer_all(ms(0), 0..4);
     bench.finish();
     assert_eq!(bench.arrivals_ms(), [(101, 0), (104, 1), (104, 2), (106, 3)]);
-    // The fourth packet is followed by parity of its own when it is too old to wait.
+    // Separate parity follows the fourth packet when it is too old to wait.
     let stats = bench.link.stats();
     assert_eq!((stats.repaired_packets, stats.parity_packets), (1, 4));
 }
@@ -49,7 +49,7 @@ fn two_losses_take_two_packets_of_parity() {
     assert_eq!(bench.arrivals_ms(), [(105, 0), (105, 1), (105, 2)]);
 }
 
-/// Packet 1 and both packets of parity are hit: the far end knows that it is lost when the last of the block should have come.
+/// Packet 1 and both parity packets are lost. The far end knows it at the due time of the block's last packet.
 #[test]
 fn what_parity_does_not_restore_is_lost_and_holds_the_others_up_until_that_is_known() {
     let mut bench = Bench::new(&exactly(&[2, 4, 5]));
@@ -60,7 +60,7 @@ fn what_parity_does_not_restore_is_lost_and_holds_the_others_up_until_that_is_kn
     assert_eq!(dropped, [(1, ms(105))]);
 }
 
-/// The block is closed 50 ms after its first packet began; the parity is there 1 ms and the delay later.
+/// The block is closed 50 ms after its first packet began; parity arrives 1 ms plus the delay later.
 #[test]
 fn a_block_that_is_not_full_is_closed_when_it_is_too_old() {
     for queue in [QueueConfig::default(), QueueConfig::PushOut { limit: Limit::Packets(50) }] {
@@ -71,7 +71,7 @@ fn a_block_that_is_not_full_is_closed_when_it_is_too_old() {
         assert_eq!(bench.arrivals_ms(), [(161, 0), (161, 1)]);
         // 2 ms of data and 2 ms of parity.
         assert_eq!(bench.link.busy_time(ms(1000)), Duration::from_millis(4));
-        // What comes while parity is sent waits for it.
+        // Packets that arrive while parity is sent wait for it.
         let mut bench = Bench::new(&LinkConfig { queue, ..exactly(&[1]) });
         bench.offer(ms(10), packet(0));
         bench.offer(ms(61), low(1));
@@ -80,7 +80,8 @@ fn a_block_that_is_not_full_is_closed_when_it_is_too_old() {
     }
 }
 
-/// A block whose first packet is old is filled all the same while packets wait: 60 packets of 1 ms in blocks of 60 take no parity at 50 ms.
+/// A block with an old first packet is still filled while packets are queued: 60 packets of 1 ms in blocks of 60 need no parity
+/// at 50 ms.
 #[test]
 fn packets_that_wait_fill_the_block() {
     for queue in [
@@ -105,7 +106,7 @@ fn parity_is_as_large_as_the_largest_packet_of_its_block() {
     assert_eq!(bench.link.busy_time(ms(1000)), Duration::from_micros(100 + 1500 + 100 + 2 * 1500));
 }
 
-/// Probability that at least `least` of `of` packets are lost.
+/// Returns the probability that at least `least` of `of` packets are lost.
 fn tail(of: u32, least: u32, p: f64) -> f64 {
     let term = |lost: u32| {
         let choose = (0..lost).fold(1.0, |product, i| product * f64::from(of - i) / f64::from(i + 1));
@@ -114,15 +115,15 @@ fn tail(of: u32, least: u32, p: f64) -> f64 {
     (least..=of).map(term).sum()
 }
 
-/// A lost packet stays lost if n - k or more of the other n - 1 of its block are lost; the line carries n packets for k; and who is restored
-/// waits at most for the rest of his block.
+/// A lost packet stays lost if at least n - k of the other n - 1 packets of its block are lost. The line carries n packets for k.
+/// A restored packet waits at most for the rest of its block.
 #[test]
 fn residual_loss_use_of_the_line_and_delay_are_those_of_the_code() {
     for (p, k, n) in [(0.1, 10, 12), (0.2, 4, 8), (0.05, 20, 21), (0.3, 1, 3)] {
         let packets = 120_000_u64;
         let config = LinkConfig { preserve_order: false, ..config(p, (k, n)) };
         let mut bench = Bench::new(&config);
-        // So far apart that nobody waits but for parity; the longest block is too old before it is full.
+        // So far apart that packets wait only for parity; the longest block is too old before it is full.
         let spacing = u64::from(n);
         for id in 0..packets {
             bench.offer(ms(spacing * id), packet(id));
@@ -132,7 +133,7 @@ fn residual_loss_use_of_the_line_and_delay_are_those_of_the_code() {
         let (members, parity) = (in_block as u32, n - k);
         let expected = p * tail(members + parity - 1, parity, p);
         let blocks = packets as f64 / in_block as f64;
-        // Losses within a block go together: at worst a block is lost as a whole.
+        // Losses within a block are correlated: at worst the whole block is lost.
         let deviation = (expected / blocks).sqrt();
         let residual = bench.dropped.len() as f64 / packets as f64;
         assert!(

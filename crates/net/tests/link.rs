@@ -1,4 +1,4 @@
-//! One link with a first-in-first-out queue: times, limits, errors and outages worked by hand.
+//! One link with a first-in-first-out queue: times, limits, errors and outages computed by hand.
 
 mod common;
 
@@ -39,7 +39,7 @@ fn the_packet_in_transmission_does_not_wait() {
     bench.offer_all(ms(0), 0..5);
     assert_eq!(bench.dropped_ids(), [3, 4]);
     assert_eq!(bench.backlog().packets, 2);
-    // At 1 ms the second packet starts and its place is free; the service comes before the arrival.
+    // At 1 ms the second packet starts and its place is free; the service precedes the arrival.
     assert_eq!(bench.offer(ms(1), packet(5)), Verdict::Accepted);
     assert_eq!(bench.offer(ms(1), packet(6)), Verdict::Dropped(DropCause::Queue));
     assert_eq!(bench.link.stats().max_waiting_packets, 2);
@@ -63,7 +63,7 @@ fn threshold_refuses_low_priority_above_theta_and_leaves_the_rest_alone() {
     let mut bench = Bench::new(&config(queue));
     let offered = [packet(0), low(1), low(2), low(3), packet(4), packet(5), packet(6), packet(7), low(8)];
     let verdicts = offered.map(|packet| bench.offer(ms(0), packet));
-    // 0 is sent; 1 and 2 meet backlogs 0 and 1; 3 meets 2.
+    // Packet 0 is sent; 1 and 2 find backlogs 0 and 1; 3 finds 2.
     assert_eq!(verdicts[1], Verdict::Accepted);
     assert_eq!(verdicts[2], Verdict::Accepted);
     assert_eq!(verdicts[3], Verdict::Dropped(DropCause::LowPriority));
@@ -106,11 +106,11 @@ fn the_rate_at_the_start_of_a_transmission_holds_for_all_of_it() {
     let mut bench = Bench::new(&LinkConfig { rate, ..config(drop_tail(10)) });
     bench.offer_all(ms(0), 0..4);
     bench.finish();
-    // The second starts at 1 ms, before the change, and keeps 8 Mbit/s.
+    // The second packet starts at 1 ms, before the change, and keeps 8 Mbit/s.
     assert_eq!(bench.arrival_times(), [ms(101), ms(102), ms(104), ms(106)]);
 }
 
-/// 100 ms one way that become 97 ms at 1.5 ms: what is sent then could overtake.
+/// A delay of 100 ms one way that becomes 97 ms at 1.5 ms: packets sent then could overtake.
 fn shrinking_delay(preserve_order: bool) -> LinkConfig {
     let points = vec![
         (Duration::ZERO, Duration::from_millis(100)),
@@ -135,7 +135,7 @@ fn a_shrinking_delay_bunches_packets_or_reorders_them() {
     assert_eq!(bench.arrival_times(), [ms(99), ms(100), ms(101), ms(101), ms(102)]);
 }
 
-/// Out from 2.5 ms to 10 ms.
+/// A link with an outage from 2.5 ms to 10 ms.
 fn with_outage(effect: OutageEffect) -> LinkConfig {
     let from = Instant::ZERO + Duration::from_micros(2500);
     let outages = Outages { intervals: vec![Outage { from, to: ms(10) }], effect };
@@ -181,7 +181,7 @@ fn a_paused_packet_goes_on_where_it_stopped() {
     assert_eq!(bench.link.busy_time(ms(1000)), Duration::from_millis(5));
 }
 
-/// Outages of 1 ms every 10 ms on a link that needs 12 ms for a packet: nine tenths of its rate are left.
+/// Outages of 1 ms every 10 ms on a link that needs 12 ms per packet: 90 % of its rate is left.
 #[test]
 fn short_outages_cost_their_share_of_the_time() {
     let until = Instant::ZERO + Duration::from_secs(20);
@@ -250,7 +250,7 @@ fn corruption_flips_a_bit_or_loses_what_has_none() {
     let wrong = bench.arrived.iter().filter(|(_, arrival)| arrival.packet.flipped == Some(1)).count();
     let lost = bench.dropped_ids();
     assert!(lost.iter().all(|id| id % 2 == 1));
-    // Of 500 with bits and 500 without, each half; five standard deviations are 56.
+    // 500 packets with bytes and 500 without, 50 % of each; five standard deviations are 56.
     assert!((194..306).contains(&wrong) && (194..306).contains(&lost.len()), "{wrong}, {}", lost.len());
     let stats = bench.link.stats();
     assert_eq!((stats.corrupted_packets, stats.dropped_by_error), (wrong as u64, lost.len() as u64));
@@ -300,7 +300,7 @@ fn what_waits_is_taken_back_and_the_rest_arrives_as_ever() {
         let taken = bench.link.take_back_waiting(ms(0) + Duration::from_micros(1500));
         assert_eq!(taken.iter().map(|packet| packet.id).collect::<Vec<_>>(), [2, 3]);
         assert_eq!((bench.link.stats().enqueued_packets, bench.link.packets_inside()), (2, 2));
-        // The transmitter is free as soon as the packet that it is sending has left.
+        // The transmitter is free as soon as the packet in transmission has left.
         bench.offer(ms(2), packet(9));
         bench.finish();
         assert_eq!(bench.arrival_times(), [ms(101), ms(102), ms(103)]);

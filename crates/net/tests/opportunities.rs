@@ -1,4 +1,4 @@
-//! Links that carry packets at recorded moments, beside the rules of Mahimahi's `mm-link` written out once more.
+//! Links with recorded opportunities, compared with an independent implementation of Mahimahi's `mm-link` rules.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn drop_tail(packets: u32) -> QueueConfig {
     QueueConfig::DropTail { limit: Limit::Packets(packets) }
 }
 
-/// A link without a delay of its own that carries packets at these milliseconds.
+/// Makes a link without propagation delay that carries packets at these milliseconds.
 fn link(millis: &[u32], repeat: bool, queue: QueueConfig) -> LinkConfig {
     let opportunities = Opportunities::mahimahi(millis, repeat);
     let rate = opportunities.rate();
@@ -31,7 +31,7 @@ fn sized(id: u64, size: u32) -> Probe {
     Probe { size, ..packet(id) }
 }
 
-/// Offers so many packets of `size` at one moment.
+/// Offers `count` packets of `size` at one instant.
 fn offer(bench: &mut Bench, (now, count, size): (Instant, u64, u32)) {
     for id in 0..count {
         bench.offer(now, sized(id, size));
@@ -49,7 +49,7 @@ fn a_full_packet_takes_one_opportunity_and_what_nobody_uses_is_lost() {
 #[test]
 fn small_packets_share_an_opportunity_and_a_large_one_takes_the_rest_of_the_next() {
     let mut bench = Bench::new(&link(&[10, 20, 30], false, drop_tail(10)));
-    // With their overhead 504, 504, 1004 and 996 bytes: the third leaves 1000 for the fourth.
+    // With overhead 504, 504, 1004 and 996 bytes: the third leaves 1000 for the fourth.
     for (id, size) in [(0, 500), (1, 500), (2, 1000), (3, 992)] {
         bench.offer(ms(0), sized(id, size));
     }
@@ -144,7 +144,7 @@ fn a_link_that_changes_goes_on_with_the_opportunities_behind_what_was_sent() {
     assert_eq!(bench.arrival_times(), [ms(10), ms(20), ms(25)]);
 }
 
-/// The rules of `mm-link`: before a packet is queued, every opportunity up to that time is used up.
+/// Rules of `mm-link`: before a packet is queued, every opportunity up to that time is used up.
 fn mahimahi(millis: &[u32], offers: &[(u64, u32)], until: u64) -> Vec<u64> {
     let (bytes, overhead) = Opportunities::MAHIMAHI;
     let (mut left_of, mut out) = (VecDeque::new(), Vec::new());
@@ -191,7 +191,7 @@ proptest! {
         let mut now = 0;
         let offers: Vec<_> = offers.into_iter().map(|(gap, size)| { now += gap; (now, size) }).collect();
         let until = now + 2000;
-        // One queue decides when a packet comes, the other when the transmitter is free.
+        // One queue decides at the arrival of a packet, the other when the transmitter is free.
         let queue = if held {
             QueueConfig::Strict { limit: Limit::Packets(1_000_000) }
         } else {

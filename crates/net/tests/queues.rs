@@ -1,4 +1,4 @@
-//! The disciplines that hold their packets, and RED, on a link: behaviour worked by hand.
+//! Queues that hold their packets, and RED, on a link: behaviour computed by hand.
 
 mod common;
 
@@ -24,7 +24,7 @@ fn strict(packets: u32) -> Bench {
 #[test]
 fn push_out_takes_the_room_of_the_youngest_low_packet() {
     let mut bench = push_out(4);
-    // 0 is sent, 1 to 4 fill the queue.
+    // Packet 0 is sent, 1 to 4 fill the queue.
     for packet in [packet(0), low(1), packet(2), low(3), packet(4)] {
         assert_eq!(bench.offer(ms(0), packet), Verdict::Accepted);
     }
@@ -63,7 +63,7 @@ fn push_out_forgets_low_packets_that_have_left() {
     bench.offer_all(ms(0), 0..1);
     bench.offer(ms(0), low(1));
     bench.offer(ms(0), packet(2));
-    // At 1 ms the low packet is sent: it can no longer give way.
+    // At 1 ms the low-priority packet is sent: it can no longer be pushed out.
     bench.offer(ms(1), packet(3));
     assert_eq!(bench.offer(ms(1), packet(4)), DROPPED);
     bench.finish();
@@ -122,7 +122,7 @@ fn a_held_queue_waits_out_an_outage() {
     assert_eq!(bench.link.busy_time(ms(500)), Duration::from_millis(3));
 }
 
-/// A CoDel link that is offered one packet per 0.5 ms, twice its rate, for `millis`.
+/// A CoDel link with one packet offered per 0.5 ms, twice its rate, for `millis`.
 fn overloaded_codel(codel: CoDelConfig, millis: u64, ecn_capable: bool) -> Bench {
     let mut bench = Bench::new(&config(QueueConfig::CoDel { limit: Limit::Packets(10_000), codel }));
     for id in 0..2 * millis {
@@ -135,8 +135,8 @@ fn overloaded_codel(codel: CoDelConfig, millis: u64, ecn_capable: bool) -> Bench
 #[test]
 fn codel_drops_at_the_times_of_the_control_law() {
     let bench = overloaded_codel(CoDelConfig::default(), 300, false);
-    // Packet n starts at n ms and has waited n/2 ms: 10 ms is the first start with 5 ms of delay, so dropping begins
-    // at 110 ms; then every 100 ms / sqrt(count), each seen at the next start of a transmission.
+    // Packet n starts at n ms after waiting n/2 ms. The start at 10 ms is the first with 5 ms of delay, so dropping
+    // begins at 110 ms. Then it drops every 100 ms / sqrt(count), each at the next start of a transmission.
     let times: Vec<_> = bench.dropped.iter().map(|dropped| dropped.at).collect();
     // 110 + 100 = 210, + 70.7 = 280.7
     assert_eq!(times, [ms(110), ms(210), ms(281)]);
@@ -155,7 +155,7 @@ fn codel_marks_where_it_may() {
 
 #[test]
 fn codel_leaves_a_short_standing_queue_alone() {
-    // Exactly at its rate, with a standing queue of 4 ms.
+    // Load equal to the rate, with a standing queue of 4 ms.
     let queue = QueueConfig::CoDel { limit: Limit::Packets(100), codel: CoDelConfig::default() };
     let mut bench = Bench::new(&config(queue));
     bench.offer_all(ms(0), 0..4);
@@ -168,7 +168,7 @@ fn codel_leaves_a_short_standing_queue_alone() {
 
 #[test]
 fn codel_leaves_a_queue_of_one_packet_alone_on_a_slow_link() {
-    // 20 ms per packet: each waits far longer than the target, but nothing waits behind it when it is sent.
+    // 20 ms per packet: each waits much longer than the target, but the queue is empty when it is sent.
     let queue = QueueConfig::CoDel { limit: Limit::Packets(100), codel: CoDelConfig::default() };
     let slow = LinkConfig::new(Rate::from_bps(400_000), Duration::from_millis(100), queue);
     let mut bench = Bench::new(&slow);
@@ -194,12 +194,12 @@ fn fq_codel_lets_flows_take_turns_and_new_flows_first() {
     for id in 10..13 {
         bench.offer(ms(0), of_flow(id, 2));
     }
-    // A third flow arrives while the others are old: it goes before them, once.
+    // A third flow arrives while the others are old: it precedes them once.
     bench.offer(ms(3), of_flow(20, 3));
     bench.offer(ms(3), of_flow(21, 3));
     bench.finish();
-    // Flow 1 has used its quantum on packet 0 when flow 2 arrives. After 20 the old list is 2, 1, 3, all without credit
-    // but 1, which was given its new quantum when 11 overtook it.
+    // Flow 1 has used its quantum on packet 0 when flow 2 arrives. After packet 20 the old list is 2, 1, 3. None has
+    // credit except 1, which received its new quantum when 11 overtook it.
     assert_eq!(bench.arrived_ids(), [0, 10, 1, 11, 20, 2, 21, 12, 3, 4, 5]);
 }
 
@@ -215,7 +215,7 @@ fn an_fq_codel_flow_does_not_stay_new_by_sending_single_packets() {
         bench.offer(ms(0), of_flow(id, 3));
     }
     bench.offer(ms(0), single(10));
-    // 10 is sent from 2 to 2.4 ms; then its empty queue joins the old ones, behind flow 3.
+    // Packet 10 is sent from 2 to 2.4 ms; then its empty queue joins the old ones, after flow 3.
     bench.offer(ms(3), single(11));
     bench.finish();
     assert_eq!(bench.arrived_ids()[..6], [0, 20, 10, 1, 21, 11]);
@@ -230,7 +230,7 @@ fn fq_codel_protects_a_sparse_flow_from_a_bulk_flow() {
     bench.offer(ms(10), of_flow(1000, 2));
     bench.finish();
     let sparse = bench.arrived.iter().find(|(_, arrival)| arrival.packet.id == 1000).map(|(at, _)| *at);
-    // It waits for one packet in transmission at most.
+    // It waits at most for one packet in transmission.
     assert_eq!(sparse, Some(ms(112)));
 }
 
@@ -238,7 +238,7 @@ fn fq_codel_protects_a_sparse_flow_from_a_bulk_flow() {
 fn fq_codel_takes_half_of_the_fattest_queue_when_it_overflows() {
     let queue = FqCoDelConfig { limit_packets: 20, ..FqCoDelConfig::default() };
     let mut bench = Bench::new(&config(QueueConfig::FqCoDel(queue)));
-    // One is sent, 15 and 5 wait; the next one overflows the limit.
+    // One packet is sent, 15 and 5 are queued; the next one exceeds the limit.
     for id in 0..16 {
         bench.offer(ms(0), of_flow(id, 1));
     }
@@ -265,13 +265,13 @@ fn red_marks_or_drops_early_and_drops_for_lack_of_room() {
     };
     let dropping = run(false);
     assert_eq!(dropping.link.stats().marked_packets, 0);
-    // 10 % too much is offered: the drops must amount to that, and the queue stays between the thresholds.
+    // The offered load is 10 % too high: the drops must equal that, and the queue stays between the thresholds.
     assert!((180..=200).contains(&dropping.dropped.len()), "{}", dropping.dropped.len());
     assert!(dropping.link.stats().max_waiting_packets < 25);
 
     let marking = run(true);
     assert!(marking.link.stats().marked_packets > 100);
-    // Marks do not relieve this queue, so it fills until everything beyond twice the upper threshold is dropped.
+    // Marks do not reduce the load, so the queue fills until everything beyond twice the upper threshold is dropped.
     assert!(marking.link.stats().dropped_by_queue > 100);
 }
 
@@ -282,7 +282,7 @@ fn red_forgets_its_average_while_the_link_is_idle() {
     bench.offer_all(ms(0), 0..60);
     let early = bench.dropped.len();
     assert!(early > 0);
-    // A second later, a burst that stays below the lower threshold meets an empty average.
+    // A second later, a burst below the lower threshold meets an average of zero.
     bench.offer_all(ms(1000), 100..105);
     assert_eq!(bench.dropped.len(), early);
 }

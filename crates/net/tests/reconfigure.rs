@@ -1,4 +1,4 @@
-//! A link whose properties change while packets are on it.
+//! A link whose configuration changes while it carries packets.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn strict(packets: u32) -> QueueConfig {
     QueueConfig::Strict { limit: Limit::Packets(packets) }
 }
 
-/// A packet of 1000 bytes takes so many milliseconds.
+/// Makes a link on which a packet of 1000 bytes takes `milliseconds` ms.
 fn slow(milliseconds: u64, queue: QueueConfig) -> LinkConfig {
     LinkConfig { rate: Schedule::Constant(Rate::from_bps(8_000_000 / milliseconds)), ..config(queue) }
 }

@@ -1,5 +1,5 @@
-//! What every link keeps, whatever its configuration and its load. The bench checks conservation, progress and that no
-//! event lies in the past on the way.
+//! Invariants of every link for random configurations and loads. The bench also checks conservation, progress and that no event
+//! lies in the past.
 
 mod common;
 
@@ -12,7 +12,7 @@ use bentpipe_net::{
 use common::{Bench, Probe, packet};
 use proptest::prelude::*;
 
-/// Slowest and fastest rate, shortest delay of any configuration below.
+/// Minimum and maximum rate, and minimum delay, of the configurations below.
 const MIN_RATE: Rate = Rate::from_bps(200_000);
 const MAX_RATE: Rate = Rate::from_mbps(20);
 const MIN_DELAY: Duration = Duration::from_micros(500);
@@ -134,7 +134,7 @@ fn reordering() -> impl Strategy<Value = Option<Reordering>> {
     })
 }
 
-/// Opportunities that follow each other after so many microseconds, again and again.
+/// Returns opportunities with these gaps in microseconds, repeated.
 fn opportunities(gaps: Vec<u64>) -> Opportunities {
     let mut at = 1;
     let time = |gap| {
@@ -185,7 +185,7 @@ fn link_config() -> impl Strategy<Value = LinkConfig> {
     )
 }
 
-/// Times in microseconds and packets, numbered by position.
+/// Returns times in microseconds and packets, numbered by position.
 fn arrivals() -> impl Strategy<Value = Vec<(Instant, Probe)>> {
     let gap = prop_oneof![3 => Just(0_u64), 5 => 0..800_u64, 1 => 0..30_000_u64];
     let one = (gap, 40..1_500_u32, 0..4_u64, any::<(bool, bool, bool)>());
@@ -199,7 +199,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(Instant, Probe)>> {
     })
 }
 
-/// Runs the arrivals through a link; `fuss` also calls it when it has not asked to be called.
+/// Runs the arrivals through a link; with `fuss` it is also called when it did not request it.
 fn run(config: &LinkConfig, arrivals: &[(Instant, Probe)], seed: u64, fuss: bool) -> Bench {
     let mut bench = Bench::with_seed(config, seed);
     let mut last = Instant::ZERO;
@@ -216,7 +216,7 @@ fn run(config: &LinkConfig, arrivals: &[(Instant, Probe)], seed: u64, fuss: bool
     bench
 }
 
-/// No packet is early, no matter which way it took.
+/// Checks that no packet arrives early.
 fn check_delay(bench: &Bench, config: &LinkConfig, arrivals: &[(Instant, Probe)]) {
     for (at, arrival) in &bench.arrived {
         let offered = arrivals[arrival.packet.id as usize].0;
@@ -232,7 +232,8 @@ fn check_delay(bench: &Bench, config: &LinkConfig, arrivals: &[(Instant, Probe)]
     }
 }
 
-/// On a link that keeps its order and its delay and repeats nothing, the last bits of two packets are a transmission time apart.
+/// Checks that the last bits of two packets are a transmission time apart, on a link with constant order and delay that repeats
+/// nothing.
 fn check_rate(bench: &Bench, config: &LinkConfig) {
     let (Schedule::Constant(rate), Schedule::Constant(_), None, None, None) =
         (&config.rate, &config.delay_one_way, &config.reordering, config.arq, config.fec)
@@ -248,7 +249,7 @@ fn check_rate(bench: &Bench, config: &LinkConfig) {
     }
 }
 
-/// Packets of one flow and priority keep their order on a link that promises order, whatever the queue.
+/// Checks that packets of one flow and priority keep their order on a link that preserves order, whatever the queue.
 fn check_order(bench: &Bench, config: &LinkConfig) {
     if config.reordering.is_some() || !config.preserve_order {
         return;
@@ -298,7 +299,7 @@ proptest! {
         let fussy = run(&config, &arrivals, seed, true);
         prop_assert_eq!(calm.arrived, fussy.arrived);
         prop_assert_eq!(calm.link.stats(), fussy.link.stats());
-        // The order in which drops are reported may differ, their times may not.
+        // The order of drop reports may differ, their times may not.
         let sorted = |dropped: Vec<Dropped<Probe>>| {
             let mut dropped: Vec<_> = dropped.iter().map(|d| (d.at, d.packet.id, d.cause)).collect();
             dropped.sort_by_key(|&(at, id, _)| (at, id));

@@ -1,4 +1,4 @@
-//! A day of a shell of 1,584 satellites between 20 ground stations: what `time` should say is under a minute.
+//! A day of a shell of 1,584 satellites between 20 ground stations. `time` should show less than a minute.
 //!
 //! `cargo run --release --package bentpipe-orbit --example day [STEP_SECONDS]`
 
@@ -38,7 +38,7 @@ fn main() -> Result<(), OrbitError> {
         planes: 72,
         per_plane: 22,
         spread: Spread::Delta,
-        // Of all phasings this one keeps the satellites farthest apart where orbits cross: 72 km.
+        // This phasing has the largest minimum distance between satellites at orbit crossings: 72 km.
         phasing: 65.0,
         first_node_deg: 0.0,
     };

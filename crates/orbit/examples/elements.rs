@@ -1,13 +1,13 @@
-//! Writes the two-line elements of `scenarios/starlink-shell.tle`: made up, after the shell of 72 planes with 22 satellites each at 53
-//! degrees and 550 km that the operator applied for; no satellite has these elements.
+//! Writes the two-line elements of `scenarios/starlink-shell.tle`. They are synthetic, after the shell of the operator's
+//! application: 72 planes of 22 satellites at 53 degrees and 550 km. No real satellite has these elements.
 //!
 //! `cargo run --package bentpipe-orbit --example elements > scenarios/starlink-shell.tle`
 
 const PLANES: u32 = 72;
 const PER_PLANE: u32 = 22;
-/// Of all phasings this one keeps the satellites farthest apart where orbits cross: 72 km.
+/// This phasing has the largest minimum distance between satellites at orbit crossings: 72 km.
 const PHASING: u32 = 65;
-/// Revolutions a day at 550 km.
+/// Revolutions per day at 550 km.
 const REVOLUTIONS: f64 = 15.055;
 
 fn main() {
@@ -31,7 +31,7 @@ fn main() {
     }
 }
 
-/// Prints a line with its checksum: the sum of its digits, a minus sign for one.
+/// Prints a line with its checksum: the sum of its digits, where a minus sign counts as one.
 fn line(body: String) {
     let value = |c: char| if c == '-' { 1 } else { c.to_digit(10).unwrap_or(0) };
     println!("{body}{}", body.chars().map(value).sum::<u32>() % 10);

@@ -1,8 +1,9 @@
-//! Paths between pairs of cities under Iridium or Teledesic, looked at every 10 s: what `scripts/compare-with-ns2-satellite` compares.
+//! Paths between pairs of cities under Iridium or Teledesic, sampled every 10 s: the input of
+//! `scripts/compare-with-ns2-satellite`.
 //!
 //! `cargo run --package bentpipe-orbit --example paths iridium 6020 37.9,-122.3,42.3,-71.1`
 //!
-//! Prints a line for each pair and look: number of the pair, seconds, propagation delay in ms, links between satellites.
+//! Prints a line per pair and sample: number of the pair, seconds, propagation delay in ms, links between satellites.
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_orbit::{Constellation, Grid, Handover, OrbitError, Rules, Shell, Sky, Station, path_tables};

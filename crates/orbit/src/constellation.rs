@@ -1,4 +1,4 @@
-//! Satellites and where they are.
+//! Satellites and their positions.
 
 use core::f64::consts::TAU;
 
@@ -11,16 +11,16 @@ use crate::planes::{Closure, Planes, Satellite};
 use crate::shell::{Shell, Spread};
 use crate::vector::Vector;
 
-/// Height of the geostationary orbit above the spherical Earth, as in ns-2.
+/// Altitude of the geostationary orbit above the spherical Earth, as in ns-2.
 const GEOSTATIONARY_ALTITUDE_KM: f64 = 35_786.0;
 
-/// Satellites that move.
+/// A set of moving satellites.
 #[derive(Debug)]
 pub struct Constellation {
     motion: Motion,
-    /// What the ground under it is taken for.
+    /// Model of the Earth.
     pub(crate) earth: Earth,
-    /// Angle by which Greenwich is past the x axis at time zero, in radians.
+    /// Angle from the x axis to Greenwich at time zero, in radians.
     greenwich: f64,
     names: Vec<String>,
     pub(crate) planes: Planes,
@@ -40,7 +40,8 @@ struct Circle {
 }
 
 impl Circle {
-    /// With the node at `node` from the x axis, at `phase` from the node at time zero, all in radians.
+    /// Makes an orbit whose node is at angle `node` from the x axis. The satellite is at `phase` from the node at time zero.
+    /// Angles are in radians.
     fn new(radius_km: f64, inclination: f64, node: f64, phase: f64) -> Self {
         let (sin_i, cos_i) = libm::sincos(inclination);
         let along_node = Vector { x: radius_km, y: 0.0, z: 0.0 }.turned(node);
@@ -51,10 +52,10 @@ impl Circle {
 }
 
 impl Constellation {
-    /// A shell of circular orbits over a spherical Earth.
+    /// Makes a shell of circular orbits over a spherical Earth.
     ///
     /// # Errors
-    /// [`OrbitError::Impossible`] if it cannot fly.
+    /// [`OrbitError::Impossible`] for an impossible shell.
     pub fn of_shell(shell: &Shell) -> Result<Self, OrbitError> {
         shell.validate()?;
         let (mut circles, mut names, mut planes) = (Vec::new(), Vec::new(), Planes::default());
@@ -78,10 +79,10 @@ impl Constellation {
         Ok(Self { motion, earth: Earth::Sphere, greenwich: 0.0, names, planes })
     }
 
-    /// Satellites that stand still over the equator of a spherical Earth, at these longitudes in degrees east.
+    /// Makes geostationary satellites over a spherical Earth at these longitudes in degrees east.
     ///
     /// # Errors
-    /// [`OrbitError::Impossible`] if there is none, or a longitude is none.
+    /// [`OrbitError::Impossible`] without satellites or for an invalid longitude.
     pub fn geostationary(longitudes_deg: &[f64]) -> Result<Self, OrbitError> {
         if longitudes_deg.is_empty() {
             return Err(OrbitError::impossible("longitudes", "none", "at least one longitude"));
@@ -101,11 +102,11 @@ impl Constellation {
         })
     }
 
-    /// The satellites of a text of two-line elements, with or without names, moved by SGP4 over the ellipsoid of WGS 84. Time zero is
-    /// the latest epoch in it. Planes are found by their ascending nodes.
+    /// Reads the satellites of a text of two-line elements, with or without names. SGP4 moves them over the WGS 84 ellipsoid.
+    /// Time zero is the latest epoch in the text. Planes are derived from the ascending nodes.
     ///
     /// # Errors
-    /// [`OrbitError::Elements`] with the line.
+    /// [`OrbitError::Elements`] with the line number.
     pub fn from_elements(text: &str) -> Result<Self, OrbitError> {
         let read = elements::read(text)?;
         let greenwich = elements::greenwich(&read);
@@ -114,25 +115,25 @@ impl Constellation {
         Ok(Self { motion: Motion::Elements(read), earth: Earth::Wgs84, greenwich, names, planes })
     }
 
-    /// Number of satellites.
+    /// Returns the number of satellites.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// True of none: never, for those that can be made.
+    /// True without satellites, which no constructor allows.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// Name of a satellite: plane and number of a shell, what the elements call it, or the longitude.
+    /// Returns the name of a satellite: plane and number in a shell, its name in the elements, or its longitude.
     pub fn name(&self, satellite: Satellite) -> &str {
         &self.names[satellite as usize]
     }
 
-    /// Where a satellite is, in the inertial frame.
+    /// Returns the position of a satellite in the inertial frame.
     ///
     /// # Errors
-    /// [`OrbitError::Lost`] if its elements say nothing of that time.
+    /// [`OrbitError::Lost`] if its elements are not valid at that time.
     pub fn position(&self, satellite: Satellite, at: Instant) -> Result<Vector, OrbitError> {
         match &self.motion {
             Motion::Circular(circles, mean_motion) => {
@@ -144,10 +145,10 @@ impl Constellation {
         }
     }
 
-    /// Where all of them are.
+    /// Computes the positions of all satellites.
     ///
     /// # Errors
-    /// As [`Constellation::position`].
+    /// Those of [`Constellation::position`].
     pub fn positions(&self, at: Instant, positions: &mut Vec<Vector>) -> Result<(), OrbitError> {
         positions.clear();
         match &self.motion {
@@ -165,12 +166,12 @@ impl Constellation {
         Ok(())
     }
 
-    /// Angle of Greenwich from the x axis, in radians.
+    /// Returns the angle of Greenwich from the x axis, in radians.
     pub fn greenwich(&self, at: Instant) -> f64 {
         self.greenwich + TAU * at.as_secs_f64() / SIDEREAL_DAY_S
     }
 
-    /// Latitude and longitude in degrees under a place in the inertial frame; the longitude from -180 to 180.
+    /// Returns latitude and longitude in degrees below a position in the inertial frame. The longitude is from -180 to 180.
     pub fn ground_under(&self, place: Vector, at: Instant) -> (f64, f64) {
         let latitude = libm::asin((place.z / place.length()).clamp(-1.0, 1.0)).to_degrees();
         let east = libm::atan2(place.y, place.x) - self.greenwich(at);
@@ -178,8 +179,8 @@ impl Constellation {
         (latitude, (east - turns * TAU).to_degrees())
     }
 
-    /// False if no satellite can ever stand higher than the mask over a station: it lies too far from the equator for the inclination of
-    /// all orbits, or from all geostationary satellites.
+    /// False if no satellite can ever be higher than the mask over a station. The station is then too far from the equator for
+    /// all inclinations, or from all geostationary satellites.
     pub fn reaches(&self, station: &Station, elevation_mask_deg: f64) -> bool {
         let ground = Ground::of(station, self.earth);
         if let (Motion::Circular(circles, _), Closure::Open) = (&self.motion, self.planes.closure) {
@@ -201,13 +202,13 @@ impl Constellation {
         latitude < northernmost + widest_view(self.earth, radius_km, elevation_mask_deg)
     }
 
-    /// True if the distance between two satellites of one plane never changes.
+    /// True if the distance between two satellites of a plane is constant.
     pub(crate) fn is_rigid(&self) -> bool {
         matches!(self.motion, Motion::Circular(..))
     }
 
-    /// The greatest angular speed of a satellite against the turning ground in radians per second, and the greatest distance from the
-    /// Earth's centre in kilometres: no satellite comes into view sooner than these allow.
+    /// Returns the maximum angular speed of a satellite relative to the rotating Earth in radians per second, and the maximum
+    /// distance from the Earth's centre in km. These bound the time until a satellite can come into view.
     pub(crate) fn bounds(&self) -> (f64, f64) {
         let earth = TAU / SIDEREAL_DAY_S;
         match &self.motion {

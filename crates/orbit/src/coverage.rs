@@ -1,4 +1,4 @@
-//! Which satellites each station has in view.
+//! Visibility of satellites from each station.
 
 use bentpipe_base::{Duration, Instant};
 
@@ -8,40 +8,40 @@ use crate::error::OrbitError;
 use crate::planes::Satellite;
 use crate::vector::Vector;
 
-/// Steps for which a satellite can be skipped, and one more.
+/// Maximum number of steps for which a satellite can be skipped, plus one.
 const MOST_STEPS: usize = 1 << 12;
 
-/// A satellite above the elevation mask of a station.
+/// Satellite above the elevation mask of a station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Seen {
     pub satellite: Satellite,
     /// Sine of its elevation.
     pub sine: f64,
-    /// Its distance in km.
+    /// Distance in km.
     pub range_km: f64,
 }
 
-/// The satellites in view of each station. A satellite far below the horizon is skipped until it can have risen.
+/// Satellites in view of each station. A satellite far below the horizon is skipped until it may have risen.
 #[derive(Clone, Debug)]
 pub(crate) struct Coverage {
-    /// Stations while Greenwich lies on the x axis.
+    /// Positions of the stations while Greenwich is on the x axis.
     stations: Vec<Ground>,
-    /// Stations now.
+    /// Present positions of the stations.
     turned: Vec<Ground>,
     sine_of_mask: f64,
-    /// Angle between station and satellite, seen from the Earth's centre, above which a satellite cannot be in view.
+    /// Maximum angle at the Earth's centre between a station and a satellite in view, in radians.
     widest: f64,
-    /// Most by which that angle changes in a step.
+    /// Maximum change of that angle per step, in radians.
     angle_per_step: f64,
-    /// Those in view of each station, by number.
+    /// Satellites in view of each station, in ascending order.
     in_view: Vec<Vec<Seen>>,
-    /// (station, satellite) to check again, as a ring: the entry `next` at the next step, and so on.
+    /// Ring of pairs (station, satellite) to check again: entry `next` at the next step, and so on.
     deferred: Vec<Vec<(u32, Satellite)>>,
     next: usize,
 }
 
 impl Coverage {
-    /// Of stations, in steps of `step`.
+    /// Computes the coverage of stations in steps of `step`.
     pub fn new(constellation: &Constellation, stations: Vec<Ground>, mask_deg: f64, step: Duration) -> Self {
         let (speed, radius_km) = constellation.bounds();
         let widest = widest_view(constellation.earth, radius_km, mask_deg);
@@ -62,7 +62,7 @@ impl Coverage {
         }
     }
 
-    /// Goes on to the next step; `greenwich` is the angle of the Earth.
+    /// Advances to the next step; `greenwich` is the rotation angle of the Earth.
     pub fn update(&mut self, positions: &[Vector], greenwich: f64) {
         for (turned, station) in self.turned.iter_mut().zip(&self.stations) {
             *turned = station.turned(greenwich);
@@ -103,17 +103,17 @@ impl Coverage {
         self.deferred[(self.next + steps) % MOST_STEPS].push((station, satellite));
     }
 
-    /// Those in view of a station, by number.
+    /// Returns the satellites in view of a station, in ascending order.
     pub fn in_view(&self, station: usize) -> &[Seen] {
         &self.in_view[station]
     }
 
-    /// Where a station is now.
+    /// Returns the present position of a station.
     pub fn place(&self, station: usize) -> Vector {
         self.turned[station].place
     }
 
-    /// How many steps, at most `most`, a satellite stays in view of a station from `from` on.
+    /// Returns the steps, at most `most`, for which a satellite stays in view of a station from `from` on.
     pub fn remains(
         &self,
         constellation: &Constellation,

@@ -1,49 +1,50 @@
-//! The Earth: its shape, its turning, and places on it.
+//! Shape and rotation of the Earth, and positions on it.
 
 use bentpipe_base::Duration;
 
 use crate::error::OrbitError;
 use crate::vector::Vector;
 
-/// Radius of the spherical Earth, as in ns-2 and the papers that used it.
+/// Radius of the spherical Earth, as in ns-2 and in papers based on it.
 pub const EARTH_RADIUS_KM: f64 = 6378.0;
 /// Speed of light in vacuum.
 pub const LIGHT_KM_PER_S: f64 = 299_792.458;
 /// Gravitational parameter of the Earth, as in ns-2.
 pub(crate) const GRAVITY_KM3_PER_S2: f64 = 398_601.2;
-/// Time of one turn of the Earth against the stars, as in ns-2.
+/// Duration of one rotation of the Earth relative to the stars, as in ns-2.
 pub(crate) const SIDEREAL_DAY_S: f64 = 86_164.0;
 
-/// Greatest angle between the normal of the ellipsoid and the direction from the Earth's centre, in degrees.
+/// Maximum angle between the normal of the ellipsoid and the direction from the Earth's centre, in degrees.
 const OBLIQUENESS_DEG: f64 = 0.193;
-/// How much nearer than the equator the poles are to the centre, in km.
+/// Difference between equatorial and polar radius in km.
 const POLAR_DIP_KM: f64 = 21.4;
 
-/// What the Earth is taken for.
+/// Model of the Earth.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Earth {
-    /// A sphere of [`EARTH_RADIUS_KM`]: latitudes are geocentric. What ns-2 and the papers take.
+    /// Sphere of [`EARTH_RADIUS_KM`] with geocentric latitudes, as in ns-2 and the papers.
     #[default]
     Sphere,
-    /// The ellipsoid of WGS 84: latitudes are geodetic, and up is its normal.
+    /// WGS 84 ellipsoid with geodetic latitudes; the zenith is along its normal.
     Wgs84,
 }
 
 /// A ground station at sea level.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Station {
-    /// Name, for messages.
+    /// Name for messages.
     pub name: String,
     /// Degrees north of the equator, from -90 to 90.
     pub latitude_deg: f64,
     /// Degrees east of Greenwich, from -180 to 180.
     pub longitude_deg: f64,
-    /// A gateway has an antenna for every satellite in view; any other station has one, which serves it at a time.
+    /// True for a gateway with an antenna for every satellite in view. Other stations have one antenna, for one satellite at a
+    /// time.
     pub gateway: bool,
 }
 
 impl Station {
-    /// A station with one antenna.
+    /// Makes a station with one antenna.
     pub fn new(name: &str, latitude_deg: f64, longitude_deg: f64) -> Self {
         Self { name: name.to_owned(), latitude_deg, longitude_deg, gateway: false }
     }
@@ -63,17 +64,17 @@ impl Station {
     }
 }
 
-/// A place that turns with the Earth.
+/// Position that rotates with the Earth.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Ground {
-    /// Where it is.
+    /// Position.
     pub place: Vector,
-    /// Where its zenith is: a unit vector.
+    /// Direction of the zenith: a unit vector.
     pub up: Vector,
 }
 
 impl Ground {
-    /// Of a station while Greenwich lies on the x axis.
+    /// Returns the position of a station while Greenwich is on the x axis.
     pub fn of(station: &Station, earth: Earth) -> Self {
         let (sin_lat, cos_lat) = libm::sincos(station.latitude_deg.to_radians());
         let (sin_lon, cos_lon) = libm::sincos(station.longitude_deg.to_radians());
@@ -92,12 +93,12 @@ impl Ground {
         Self { place, up }
     }
 
-    /// After the Earth has turned by an angle in radians.
+    /// Returns the position after the Earth rotated by an angle in radians.
     pub fn turned(self, angle: f64) -> Self {
         Self { place: self.place.turned(angle), up: self.up.turned(angle) }
     }
 
-    /// Sine of the elevation at which `satellite` stands, and the distance to it in kilometres.
+    /// Returns the sine of the elevation of `satellite`, and its distance in km.
     pub fn look(self, satellite: Vector) -> (f64, f64) {
         let way = satellite - self.place;
         let range_km = way.length();
@@ -105,8 +106,8 @@ impl Ground {
     }
 }
 
-/// The greatest angle, seen from the Earth's centre, between a station and a satellite above its mask, in radians; `radius_km` is the
-/// greatest distance of the satellite from there.
+/// Returns the maximum angle at the Earth's centre between a station and a satellite above its mask, in radians. `radius_km` is
+/// the satellite's maximum distance from the centre.
 pub(crate) fn widest_view(earth: Earth, radius_km: f64, mask_deg: f64) -> f64 {
     let (dip_km, obliqueness_deg) = match earth {
         Earth::Sphere => (0.0, 0.0),
@@ -117,7 +118,7 @@ pub(crate) fn widest_view(earth: Earth, radius_km: f64, mask_deg: f64) -> f64 {
     libm::acos((nearest * libm::cos(mask)).min(1.0)) - mask + 1e-9
 }
 
-/// Time that light takes for a distance in kilometres.
+/// Returns the propagation time of light for a distance in km.
 pub fn delay_of_km(distance_km: f64) -> Duration {
     Duration::from_secs_f64(distance_km / LIGHT_KM_PER_S)
 }

@@ -1,4 +1,4 @@
-//! Two-line elements, moved by SGP4.
+//! Two-line elements, propagated by SGP4.
 
 use core::f64::consts::TAU;
 
@@ -11,18 +11,18 @@ use crate::vector::Vector;
 /// Length of an element line.
 const LINE_LENGTH: usize = 69;
 
-/// Satellites whose ascending nodes are less than this apart in degrees fly in one plane: shells in service keep their planes to a
-/// fraction of a degree and have them at least 5 degrees apart.
+/// Maximum difference of ascending nodes within a plane, in degrees. Operational shells keep their planes to a fraction of a
+/// degree, at least 5 degrees apart.
 const PLANE_GAP_DEG: f64 = 1.0;
 
-/// One satellite.
+/// A satellite.
 #[derive(Debug)]
 pub(crate) struct Elements {
     pub name: String,
     constants: Constants,
     /// Years from J2000 to the epoch, for the sidereal time.
     epoch_years: f64,
-    /// From the epoch to time zero.
+    /// Minutes from the epoch to time zero.
     minutes_at_zero: f64,
     mean_motion_per_day: f64,
     eccentricity: f64,
@@ -30,12 +30,12 @@ pub(crate) struct Elements {
 }
 
 impl Elements {
-    /// Where it is so many seconds after time zero.
+    /// Returns the position `seconds` after time zero.
     pub fn position(&self, seconds: f64) -> Result<Vector, OrbitError> {
         self.state(seconds).map(|(position, _)| position)
     }
 
-    /// Position in km and velocity in km/s.
+    /// Returns position in km and velocity in km/s.
     fn state(&self, seconds: f64) -> Result<(Vector, Vector), OrbitError> {
         let minutes = self.minutes_at_zero + seconds / 60.0;
         let vector = |[x, y, z]: [f64; 3]| Vector { x, y, z };
@@ -52,14 +52,14 @@ impl Elements {
         OrbitError::Lost { satellite: self.name.clone(), seconds, what }
     }
 
-    /// The greatest latitude that it reaches, in radians, with a degree for what SGP4 adds to the Keplerian orbit.
+    /// Returns the maximum latitude in radians, plus one degree for SGP4's deviation from the Keplerian orbit.
     pub fn northernmost(&self) -> f64 {
         let from_pole = libm::fabs(90.0 - self.inclination_deg);
         (91.0 - from_pole).to_radians()
     }
 
-    /// Bounds of its angular speed in radians per second and of its distance from the Earth's centre in km, with 2 % for what SGP4 adds to
-    /// the Keplerian orbit.
+    /// Returns bounds of the angular speed in radians per second and of the distance from the Earth's centre in km. They include
+    /// 2 % for SGP4's deviation from the Keplerian orbit.
     pub fn bounds(&self) -> (f64, f64) {
         let mean_motion = TAU * self.mean_motion_per_day / 86_400.0;
         let axis = libm::cbrt(crate::earth::GRAVITY_KM3_PER_S2 / (mean_motion * mean_motion));
@@ -69,7 +69,7 @@ impl Elements {
     }
 }
 
-/// The satellites of a text; empty lines and lines that begin with `#` do not count.
+/// Reads the satellites of a text; empty lines and lines that begin with `#` are ignored.
 pub(crate) fn read(text: &str) -> Result<Vec<Elements>, OrbitError> {
     let lines = text.lines().map(str::trim_end).enumerate().map(|(index, line)| (index + 1, line));
     let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).peekable();
@@ -101,7 +101,7 @@ fn broken(line: usize, what: String) -> OrbitError {
     OrbitError::Elements { line, what }
 }
 
-/// Checks a line by itself: length, characters, checksum.
+/// Checks length, characters and checksum of a line.
 fn check(number: usize, line: &str) -> Result<(), OrbitError> {
     if !line.is_ascii() {
         return Err(broken(number, "found a character that is not ASCII".to_owned()));
@@ -128,7 +128,7 @@ fn parse(name: Option<&str>, number: usize, first: &str, second: &str) -> Result
         .map_err(|error| broken(number, error.to_string()))
 }
 
-/// A satellite, ready to move; `zero` is the epoch at time zero.
+/// Makes a satellite from its lines; `zero` is the epoch at time zero.
 fn elements(
     number: usize,
     parsed: sgp4::Elements,
@@ -151,13 +151,13 @@ fn elements(
     })
 }
 
-/// Angle of Greenwich from the x axis at time zero: that of the latest epoch.
+/// Returns the angle of Greenwich from the x axis at time zero, the latest epoch.
 pub(crate) fn greenwich(elements: &[Elements]) -> f64 {
     let latest = elements.iter().map(|satellite| satellite.epoch_years).fold(f64::MIN, f64::max);
     sgp4::iau_epoch_to_sidereal_time(latest)
 }
 
-/// Planes of satellites whose ascending nodes at time zero lie close together, from west to east, the widest gap last.
+/// Groups satellites with close ascending nodes at time zero into planes, from west to east, with the widest gap last.
 pub(crate) fn planes(elements: &[Elements]) -> Result<Planes, OrbitError> {
     let mut nodes = Vec::new();
     let mut phases = Vec::new();

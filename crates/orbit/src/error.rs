@@ -1,32 +1,32 @@
-/// A constellation that cannot be.
+/// Error of a constellation.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum OrbitError {
-    /// A number with which nothing can fly.
+    /// An impossible parameter.
     #[error("{place}: found {found}, accepted: {accepted}")]
     Impossible {
         /// Name of the quantity.
         place: String,
         /// Its value.
         found: String,
-        /// What would do.
+        /// Accepted values.
         accepted: &'static str,
     },
-    /// A line of two-line elements that is not one.
+    /// An invalid line of two-line elements.
     #[error("line {line}: {what}")]
     Elements {
         /// Number of the line in the text, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// Description of the mistake.
         what: String,
     },
-    /// SGP4 gives no position: the orbit has decayed, or the elements are far from their epoch.
+    /// SGP4 yields no position: the orbit has decayed, or the epoch is too far away.
     #[error("satellite {satellite} has no position {seconds} s after time zero: {what}")]
     Lost {
         /// Name of the satellite.
         satellite: String,
         /// Seconds since time zero.
         seconds: f64,
-        /// What SGP4 says.
+        /// Message of SGP4.
         what: String,
     },
 }

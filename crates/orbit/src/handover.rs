@@ -1,4 +1,4 @@
-//! Which of the satellites in view serves a station.
+//! Selection of the satellite that serves a station.
 
 use bentpipe_base::Duration;
 
@@ -8,24 +8,25 @@ use crate::earth::LIGHT_KM_PER_S;
 use crate::error::OrbitError;
 use crate::planes::Satellite;
 
-/// When a station changes its satellite, and to which.
+/// Handover rule of a station.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Handover {
-    /// Always the one that stands highest, which over a sphere is the nearest.
+    /// Always the highest satellite, which over a sphere is the nearest.
     #[default]
     Nearest,
-    /// The one that stands highest, but a satellite in view is left only for one that stands higher by this much.
+    /// The highest satellite, but a visible one is replaced only by one that is higher by this margin.
     Hysteresis {
-        /// Degrees of elevation, 0 or more.
+        /// Margin in degrees of elevation, 0 or more.
         margin_deg: f64,
     },
-    /// A satellite is kept as long as it is in view; its successor is the one that will be in view longest.
+    /// A satellite serves while it is in view. Its successor is the one that stays in view longest.
     LongestVisible,
-    /// A satellite is kept as long as it is in view; its successor is the one that follows it in its plane if that is in view, else
-    /// the one that stands highest. What ns-2 does.
+    /// A satellite serves while it is in view. Its successor is the next one in its plane if that is in view, else the highest
+    /// one. This is ns-2's rule.
     InPlane,
-    /// Every satellite in view may serve, and each path takes those that make it shortest: the choice of a scheduler that knows the whole
-    /// network. The first and the last satellite of a path are left only for a path that is shorter by more than the margin.
+    /// Every satellite in view may serve, and each path uses those that minimise its length. A scheduler with knowledge of the
+    /// whole network could do this. The first and the last satellite of a path change only for a path that is shorter by more
+    /// than the margin.
     ShortestPath {
         /// One-way delay that another path must save.
         margin: Duration,
@@ -33,7 +34,7 @@ pub enum Handover {
 }
 
 impl Handover {
-    /// Length in km that another path must save; none if handover does not depend on paths.
+    /// Returns the length in km that another path must save; `None` if handover does not depend on paths.
     pub(crate) fn margin_km(&self) -> Option<f64> {
         match self {
             Self::ShortestPath { margin } => Some(margin.as_secs_f64() * LIGHT_KM_PER_S),
@@ -50,7 +51,8 @@ impl Handover {
         }
     }
 
-    /// The satellite that serves a station: `in_view` are those it can use, `remains` tells how long one will be in view.
+    /// Returns the satellite that serves a station. `in_view` holds the usable ones, and `remains` returns how long one stays in
+    /// view.
     pub(crate) fn choose(
         &self,
         constellation: &Constellation,
@@ -91,7 +93,7 @@ impl Handover {
     }
 }
 
-/// The satellite that comes after `satellite` in its plane.
+/// Returns the satellite that follows `satellite` in its plane.
 fn follower(constellation: &Constellation, satellite: Satellite) -> Option<Satellite> {
     constellation.planes.members.iter().find_map(|plane| {
         let place = plane.iter().position(|member| *member == satellite)?;

@@ -1,12 +1,12 @@
-//! Positions of satellites, their visibility from the ground, and shortest paths through them: constellations without packets.
+//! Satellite positions, visibility from the ground, and shortest paths: constellations without packets.
 //!
-//! A [`Constellation`] moves satellites: circular orbits in planes, or two-line elements through SGP4. A [`Sky`] computes for
-//! one time step after the other which satellite serves each [`Station`], which links between satellites are up, and the paths of least
-//! delay. What changes little between steps is not computed anew: satellites far below the horizon are skipped until they can have risen, and
-//! trees of shortest paths are repaired.
+//! A [`Constellation`] moves satellites on circular orbits in planes, or by two-line elements through SGP4. A [`Sky`] computes
+//! for each time step the satellites that serve each [`Station`], the links between satellites, and the paths of least delay. Its
+//! updates are incremental: satellites far below the horizon are skipped until they may have risen, and shortest-path trees are
+//! repaired.
 //!
-//! Positions are in an inertial frame whose z axis is the Earth's; the Earth turns in it. At time zero of a constellation made by
-//! hand, Greenwich lies on the x axis.
+//! Positions are in an inertial frame in which the Earth rotates about the z axis. At time zero of a synthetic constellation,
+//! Greenwich is on the x axis.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

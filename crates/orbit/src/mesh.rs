@@ -8,31 +8,31 @@ use crate::error::OrbitError;
 use crate::planes::{Closure, Planes, Satellite};
 use crate::vector::Vector;
 
-/// Height below which the atmosphere bends and dims a beam, as in ns-2.
+/// Altitude below which the atmosphere bends and attenuates a beam, as in ns-2.
 const GRAZING_KM: f64 = 150.0;
 
-/// Phases closer than this in radians count as equal.
+/// Phases that differ by less than this in radians count as equal.
 const SAME_PHASE: f64 = 1e-6;
 
-/// Which satellites hold links to each other: neighbours in the plane and in the planes beside it.
+/// Links between satellites: neighbours in the same plane and in adjacent planes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Grid {
-    /// Links to so many satellites ahead and as many behind in the plane.
+    /// Number of linked satellites ahead and behind in the plane, each.
     pub in_plane: u32,
-    /// Links to the nearest satellite in so many planes on either side.
+    /// Number of planes on either side with a link to their nearest satellite.
     pub across: u32,
-    /// Across a seam, each satellite of the first plane holds a link to the nearest of the last plane.
+    /// True for links across a seam: each satellite of the first plane has a link to the nearest of the last plane.
     pub across_seam: bool,
-    /// Links to other planes are off while an end is farther from the equator than this, in degrees: near the poles neighbours change sides.
+    /// Latitude in degrees above which links to other planes are off, because neighbours change sides near the poles.
     pub latitude_limit_deg: f64,
 }
 
 impl Grid {
-    /// Four links: ahead, behind, left and right, at all latitudes; none across a seam.
+    /// Four links at all latitudes: ahead, behind, left and right; none across a seam.
     pub const PLUS: Self = Self { in_plane: 1, across: 1, across_seam: false, latitude_limit_deg: 90.0 };
-    /// Iridium's, with the latitude limit of the ns-2 examples.
+    /// Iridium's links, with the latitude limit of the ns-2 examples.
     pub const IRIDIUM: Self = Self { latitude_limit_deg: 60.0, ..Self::PLUS };
-    /// Teledesic's: eight links, with the latitude limit of the ns-2 examples.
+    /// Teledesic's eight links, with the latitude limit of the ns-2 examples.
     pub const TELEDESIC: Self = Self { in_plane: 2, across: 2, across_seam: true, latitude_limit_deg: 60.0 };
 
     fn validate(&self) -> Result<(), OrbitError> {
@@ -47,20 +47,20 @@ impl Grid {
 /// Number of a link between satellites.
 pub(crate) type EdgeId = u32;
 
-/// All links between satellites, and how long they are now.
+/// All links between satellites, with their present lengths.
 #[derive(Clone, Debug)]
 pub(crate) struct Mesh {
     edges: Vec<Edge>,
-    /// Length of each in km now, infinite while it is off.
+    /// Present length of each link in km; infinite while it is off.
     lengths_km: Vec<f64>,
-    /// Links of each satellite: from `first[satellite]` to the next one's in `around`.
+    /// Links of each satellite, in `around` from `first[satellite]` to the next entry.
     first: Vec<u32>,
     around: Vec<EdgeId>,
     /// Square of the sine of the latitude limit.
     limit: f64,
-    /// Links in a plane keep their length.
+    /// True if links within a plane have constant length.
     rigid: bool,
-    /// The two planes at a seam with links across.
+    /// The two planes at a seam, if links cross it.
     seam: Option<[Vec<Satellite>; 2]>,
 }
 
@@ -74,12 +74,12 @@ struct Edge {
 enum Kind {
     InPlane,
     Across,
-    /// The second end is the satellite at this place of the last plane, which changes.
+    /// Link over the seam: the second end is the satellite at this index of the last plane, and changes.
     Seam(u32),
 }
 
 impl Mesh {
-    /// The links that a grid makes; without one there are none.
+    /// Makes the links of a grid; without a grid there are none.
     pub fn new(constellation: &Constellation, grid: Option<&Grid>) -> Result<Self, OrbitError> {
         let planes = &constellation.planes;
         let mut mesh = Self {
@@ -109,7 +109,7 @@ impl Mesh {
     fn join_plane(&mut self, plane: &[Satellite], reach: u32) {
         let count = plane.len();
         for apart in 1..=(reach as usize) {
-            // Beyond half the plane it would be a link of a nearer pair, or the same link again.
+            // Beyond half of the plane it would be a link of a nearer pair, or the same link twice.
             let pairs = match (apart * 2).cmp(&count) {
                 core::cmp::Ordering::Less => count,
                 core::cmp::Ordering::Equal => apart,
@@ -142,7 +142,7 @@ impl Mesh {
         self.seam = Some([first.clone(), last.clone()]);
     }
 
-    /// Lists the links of each satellite.
+    /// Builds the index of each satellite's links.
     fn index(&mut self, satellites: usize) {
         let mut counts = vec![0_u32; satellites + 1];
         for end in self.edges.iter().flat_map(|edge| edge.ends) {
@@ -162,7 +162,7 @@ impl Mesh {
         }
     }
 
-    /// Updates the lengths to the present positions.
+    /// Updates the lengths for the present positions.
     pub fn update(&mut self, positions: &[Vector]) {
         if self.reach_across_seam(positions) {
             self.index(positions.len());
@@ -178,7 +178,7 @@ impl Mesh {
         }
     }
 
-    /// Lets each satellite at the seam take the nearest peer; true if one has changed.
+    /// Connects each satellite at the seam to the nearest peer; returns true if one has changed.
     fn reach_across_seam(&mut self, positions: &[Vector]) -> bool {
         let Some([_, last]) = &self.seam else { return false };
         let count = last.len() as u32;
@@ -188,7 +188,7 @@ impl Mesh {
             let here = positions[edge.ends[0] as usize];
             let distance = |place: u32| (positions[last[place as usize] as usize] - here).length();
             let start = *place;
-            // The plane is a ring, so the distance decreases towards the nearest in one of the two directions.
+            // The plane is a ring, so the distance decreases towards the nearest peer in one of the two directions.
             for ahead in [1, count - 1] {
                 while distance((*place + ahead) % count) < distance(*place) {
                     *place = (*place + ahead) % count;
@@ -204,7 +204,7 @@ impl Mesh {
         self.edges.iter().map(|edge| edge.ends).zip(self.lengths_km.iter().copied())
     }
 
-    /// The links of a satellite: number, the other end, length in km.
+    /// Returns the links of a satellite: number, other end, length in km.
     pub fn around(&self, satellite: Satellite) -> impl Iterator<Item = (EdgeId, Satellite, f64)> + '_ {
         let range = self.first[satellite as usize] as usize..self.first[satellite as usize + 1] as usize;
         self.around[range].iter().map(move |&id| {
@@ -213,7 +213,7 @@ impl Mesh {
         })
     }
 
-    /// The other end and the length of a link of `satellite`; none if it has let go of that satellite.
+    /// Returns the other end and the length of a link of `satellite`; `None` if the link no longer ends there.
     pub fn across(&self, id: EdgeId, satellite: Satellite) -> Option<(Satellite, f64)> {
         let length_km = self.lengths_km[id as usize];
         match self.edges[id as usize].ends {
@@ -224,8 +224,8 @@ impl Mesh {
     }
 }
 
-/// The place in plane `other` of the satellite that flies beside `satellite`, which has place `index` in its own; of two at equal
-/// distance the one with the same place.
+/// Returns the index in plane `other` of the satellite adjacent to `satellite`, which has `index` in its plane. Of two at equal
+/// distance it is the one with the same index.
 fn beside(planes: &Planes, (satellite, index): (Satellite, usize), other: &[Satellite]) -> usize {
     let phase = planes.phases[satellite as usize];
     let distance = |place: usize| {

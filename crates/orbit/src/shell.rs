@@ -3,41 +3,41 @@
 use crate::earth::{EARTH_RADIUS_KM, GRAVITY_KM3_PER_S2};
 use crate::error::OrbitError;
 
-/// A shell of circular orbits at one altitude and inclination, the same number of satellites in each plane.
+/// Shell of circular orbits at one altitude and inclination, with equally many satellites per plane.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Shell {
-    /// Height above the spherical Earth, above 0.
+    /// Altitude above the spherical Earth in km, above 0.
     pub altitude_km: f64,
     /// Angle between the planes and the equator in degrees, from 0 to 180.
     pub inclination_deg: f64,
-    /// Orbital planes, at least 1.
+    /// Number of orbital planes, at least 1.
     pub planes: u32,
-    /// Satellites in each plane, evenly spaced, at least 1.
+    /// Evenly spaced satellites per plane, at least 1.
     pub per_plane: u32,
-    /// How the ascending nodes lie on the equator.
+    /// Distribution of the ascending nodes along the equator.
     pub spread: Spread,
-    /// By how much of the spacing within a plane each plane is ahead of the one before, in units of 1/`planes`, as in Walker's
+    /// Phase of each plane relative to the previous one, in units of 1/`planes` of the spacing within a plane, as in Walker's
     /// i:t/p/f. Whole spacings are left out, so that satellites with equal numbers are neighbours.
     pub phasing: f64,
     /// Longitude of the first ascending node at time zero, degrees east.
     pub first_node_deg: f64,
 }
 
-/// How the planes of a [`Shell`] lie.
+/// Distribution of the planes of a [`Shell`].
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Spread {
     /// Over 360 degrees: every plane has two neighbours.
     Delta,
-    /// At this distance in degrees, usually over about 180: between the last plane and the first is a seam, on whose sides the
-    /// satellites move against each other.
+    /// At this separation in degrees, usually over about 180. The seam is between the last plane and the first; the satellites on
+    /// its two sides move in opposite directions.
     Star {
-        /// From one ascending node to the next.
+        /// Angle between consecutive ascending nodes, in degrees.
         separation_deg: f64,
     },
 }
 
 impl Shell {
-    /// Iridium: altitude, planes and separation of the papers and of ns-2's manual. Every other plane is half a spacing ahead.
+    /// Iridium: altitude, planes and separation of the papers and of ns-2's manual. Every second plane is half a spacing ahead.
     pub const IRIDIUM: Self = Self {
         altitude_km: 780.0,
         inclination_deg: 86.4,
@@ -48,8 +48,8 @@ impl Shell {
         first_node_deg: 0.0,
     };
 
-    /// Teledesic with 288 satellites, as in the papers and in ns-2's manual. Every other plane is half a spacing ahead, as in ns-2's
-    /// script; the papers' table has none of that.
+    /// Teledesic with 288 satellites, as in the papers and in ns-2's manual. Every second plane is half a spacing ahead, as in
+    /// ns-2's script; the papers' table does not say so.
     pub const TELEDESIC: Self = Self {
         altitude_km: 1375.0,
         inclination_deg: 84.7,
@@ -60,7 +60,7 @@ impl Shell {
         first_node_deg: 0.0,
     };
 
-    /// Checks that it can fly.
+    /// Checks that the shell is possible.
     ///
     /// # Errors
     /// [`OrbitError::Impossible`] with the field.
@@ -93,18 +93,18 @@ impl Shell {
         }
     }
 
-    /// Distance from the Earth's centre.
+    /// Returns the distance from the Earth's centre in km.
     pub fn radius_km(&self) -> f64 {
         EARTH_RADIUS_KM + self.altitude_km
     }
 
-    /// Time of one revolution in seconds (Kepler's third law).
+    /// Returns the duration of one revolution in seconds (Kepler's third law).
     pub fn period_s(&self) -> f64 {
         let radius = self.radius_km();
         core::f64::consts::TAU * libm::sqrt(radius * radius * radius / GRAVITY_KM3_PER_S2)
     }
 
-    /// Longitude of the ascending node of a plane in degrees.
+    /// Returns the longitude of a plane's ascending node in degrees.
     pub(crate) fn node_deg(&self, plane: u32) -> f64 {
         let separation = match self.spread {
             Spread::Delta => 360.0 / f64::from(self.planes),
@@ -113,7 +113,7 @@ impl Shell {
         self.first_node_deg + separation * f64::from(plane)
     }
 
-    /// How far the first satellite of a plane is past its ascending node at time zero, as a share of the spacing: below 1.
+    /// Returns the phase of a plane's first satellite after its ascending node at time zero, as a fraction of the spacing.
     pub(crate) fn phase(&self, plane: u32) -> f64 {
         let phase = self.phasing * f64::from(plane) / f64::from(self.planes);
         phase - libm::floor(phase)

@@ -1,4 +1,4 @@
-//! The sky as the stations see it, step by step.
+//! Serving satellites and paths of all stations, step by step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,48 +14,48 @@ use crate::planes::Satellite;
 use crate::tree::{Towards, Tree};
 use crate::vector::Vector;
 
-/// Steps for which the satellite that stays in view longest is looked for: a pass is shorter.
+/// Maximum number of steps in the search for the satellite that stays in view longest; a pass is shorter.
 const LONGEST_PASS: u32 = 2_000;
 
-/// By what rules stations and satellites hold links.
+/// Rules for links of stations and satellites.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rules {
-    /// A satellite is used while it stands higher than this above the horizon, in degrees from 0 to below 90.
+    /// Minimum elevation of a usable satellite in degrees, from 0 to below 90.
     pub elevation_mask_deg: f64,
-    /// Which of those serves a station.
+    /// Selection of the serving satellite.
     pub handover: Handover,
-    /// Links between satellites. None: bent pipes, where a station is served only by satellites that a gateway has in view.
+    /// Links between satellites. `None` means bent pipes: a station is served only by satellites that a gateway has in view.
     pub grid: Option<Grid>,
-    /// Time between two steps; nothing changes in between. Above 0.
+    /// Time between two steps, above 0; nothing changes between them.
     pub step: Duration,
 }
 
-/// Where a satellite sends a packet.
+/// Next hop of a packet at a satellite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hop {
-    /// Down to the station.
+    /// Down to the ground station.
     Ground,
     /// To another satellite.
     Satellite(Satellite),
 }
 
-/// A path through the sky.
+/// Path through the constellation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Path {
-    /// Length in km, from station to station.
+    /// Length in km from station to station.
     pub distance_km: f64,
-    /// The satellites on it, at least one.
+    /// Satellites on the path, at least one.
     pub satellites: Vec<Satellite>,
 }
 
 impl Path {
-    /// Propagation delay.
+    /// Returns the propagation delay.
     pub fn delay_one_way(&self) -> Duration {
         delay_of_km(self.distance_km)
     }
 }
 
-/// Which satellites serve which stations at one time, and the paths of least delay.
+/// Serving satellites and paths of least delay at one time.
 #[derive(Clone, Debug)]
 pub struct Sky<'a> {
     constellation: &'a Constellation,
@@ -67,20 +67,20 @@ pub struct Sky<'a> {
     mesh: Mesh,
     /// Satellites that serve each station, with their distances in km.
     serving: Vec<Vec<(Satellite, f64)>>,
-    /// Paths to each station, and the time for which they were found.
+    /// Paths to each station, with the time of their computation.
     trees: Vec<(Option<Instant>, Tree)>,
-    /// Kept if handover depends on paths: the first satellite of the path between two stations, and the last ones of the paths to each
-    /// station, in this step and in the one before.
+    /// State for handover by paths: the first satellite of the path between two stations, and the last satellites of the paths to
+    /// each station. Both are kept for this step and the previous one.
     first: BTreeMap<(usize, usize), Satellite>,
     last: Vec<BTreeSet<Satellite>>,
     last_before: Vec<BTreeSet<Satellite>>,
 }
 
 impl<'a> Sky<'a> {
-    /// The sky at time zero.
+    /// Computes the state at time zero.
     ///
     /// # Errors
-    /// [`OrbitError::Impossible`] if a station or a rule makes no sense.
+    /// [`OrbitError::Impossible`] for an invalid station or rule.
     pub fn new(
         constellation: &'a Constellation,
         stations: &[Station],
@@ -119,10 +119,10 @@ impl<'a> Sky<'a> {
         Ok(sky)
     }
 
-    /// Goes on to the next step.
+    /// Advances to the next step.
     ///
     /// # Errors
-    /// [`OrbitError::Lost`] if the elements of a satellite say nothing of that time.
+    /// [`OrbitError::Lost`] if the elements of a satellite are not valid at that time.
     pub fn advance(&mut self) -> Result<(), OrbitError> {
         self.now += self.rules.step;
         self.last_before = self.last.iter_mut().map(std::mem::take).collect();
@@ -136,7 +136,7 @@ impl<'a> Sky<'a> {
         (0..self.serving.len()).try_for_each(|station| self.serve(station))
     }
 
-    /// Chooses the satellites that serve a station.
+    /// Selects the satellites that serve a station.
     fn serve(&mut self, station: usize) -> Result<(), OrbitError> {
         let in_view = self.coverage.in_view(station);
         let served = |seen: &Seen| (seen.satellite, seen.range_km);
@@ -158,7 +158,7 @@ impl<'a> Sky<'a> {
         Ok(())
     }
 
-    /// A bent pipe is of use only while a gateway sees it too.
+    /// True if a bent-pipe satellite is also in view of a gateway.
     fn is_usable(&self, satellite: Satellite) -> bool {
         let seen_by = |station: usize| {
             self.coverage.in_view(station).binary_search_by_key(&satellite, |seen| seen.satellite).is_ok()
@@ -167,50 +167,50 @@ impl<'a> Sky<'a> {
             || (0..self.gateways.len()).any(|station| self.gateways[station] && seen_by(station))
     }
 
-    /// The time of the present step.
+    /// Returns the time of the present step.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// The constellation in the sky.
+    /// Returns the constellation.
     pub fn constellation(&self) -> &'a Constellation {
         self.constellation
     }
 
-    /// The rules.
+    /// Returns the rules.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }
 
-    /// Where the satellites are now.
+    /// Returns the present positions of the satellites.
     pub fn positions(&self) -> &[Vector] {
         &self.positions
     }
 
-    /// Where a station is now.
+    /// Returns the present position of a station.
     pub fn place(&self, station: usize) -> Vector {
         self.coverage.place(station)
     }
 
-    /// The satellites that serve a station, by number, each with its distance in km: one at most unless it is a gateway, or paths choose.
+    /// Returns the satellites that serve a station, with distances in km: at most one unless it is a gateway, or paths select it.
     pub fn serving(&self, station: usize) -> &[(Satellite, f64)] {
         &self.serving[station]
     }
 
-    /// Elevation in degrees and distance in km of each satellite above the mask of a station, by number.
+    /// Returns number, elevation in degrees and distance in km of each satellite above a station's mask.
     pub fn in_view(&self, station: usize) -> impl Iterator<Item = (Satellite, f64, f64)> + '_ {
         let seen = self.coverage.in_view(station).iter();
         seen.map(|seen| (seen.satellite, libm::asin(seen.sine.min(1.0)).to_degrees(), seen.range_km))
     }
 
-    /// The path of least delay between two stations now; none if one of them is not served, or no links join them.
+    /// Returns the present path of least delay between two stations; `None` if one is not served, or no links join them.
     pub fn path(&mut self, from: usize, to: usize) -> Option<Path> {
         let mut satellites = Vec::new();
         let distance_km = self.find_path(from, to, &mut satellites)?;
         Some(Path { distance_km, satellites })
     }
 
-    /// As [`Sky::path`], with the satellites in a buffer of the caller; returns the length in km.
+    /// As [`Sky::path`], with the satellites in the caller's buffer. Returns the length in km.
     pub fn find_path(&mut self, from: usize, to: usize, satellites: &mut Vec<Satellite>) -> Option<f64> {
         satellites.clear();
         self.refresh(to);
@@ -242,7 +242,8 @@ impl<'a> Sky<'a> {
         Some(distance_km)
     }
 
-    /// The first satellite of the path of least delay; with a margin that of the step before, unless another saves more.
+    /// Returns the first satellite of the path of least delay. With a margin it is the previous step's, unless another saves
+    /// more.
     fn first_of(&self, from: usize, to: usize) -> Option<Satellite> {
         let tree = &self.trees[to].1;
         let lengths =
@@ -254,7 +255,7 @@ impl<'a> Sky<'a> {
         best.1.is_finite().then_some(kept.unwrap_or(best).0)
     }
 
-    /// The next hop of a satellite towards a station now; none if there is no path.
+    /// Returns the present next hop of a satellite towards a station; `None` without a path.
     pub fn next_hop(&mut self, satellite: Satellite, to: usize) -> Option<Hop> {
         self.refresh(to);
         match self.trees[to].1.towards(satellite) {
@@ -264,12 +265,12 @@ impl<'a> Sky<'a> {
         }
     }
 
-    /// True if two satellites hold a link to each other now.
+    /// True if two satellites are linked now.
     pub fn are_linked(&self, a: Satellite, b: Satellite) -> bool {
         self.mesh.around(a).any(|(_, other, length_km)| other == b && length_km.is_finite())
     }
 
-    /// Brings the paths to a station up to date.
+    /// Updates the paths to a station.
     fn refresh(&mut self, station: usize) {
         let (found_at, tree) = &mut self.trees[station];
         if *found_at == Some(self.now) {
@@ -278,7 +279,7 @@ impl<'a> Sky<'a> {
         *found_at = Some(self.now);
         let before = &self.last_before[station];
         match self.rules.handover.margin_km().filter(|_| !before.is_empty()) {
-            // Any other last satellite is treated as farther by the margin.
+            // Other last satellites count as farther by the margin.
             Some(margin_km) => {
                 let farther =
                     |satellite: Satellite| if before.contains(&satellite) { 0.0 } else { margin_km };

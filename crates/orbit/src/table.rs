@@ -7,24 +7,24 @@ use crate::error::OrbitError;
 use crate::planes::Satellite;
 use crate::sky::Sky;
 
-/// The path between two stations over time.
+/// Path between two stations over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PathTable {
-    /// Time from one delay to the next.
+    /// Time between consecutive delays.
     pub step: Duration,
-    /// One-way propagation delays at time zero, after one step, and so on; none while there is no path.
+    /// One-way propagation delay at each step from time zero on; `None` without a path.
     pub delays_one_way: Vec<Option<Duration>>,
-    /// From which step on the path leads through which satellites; none of them while there is no path.
+    /// Steps at which the path changes, with its new satellites; empty without a path.
     pub changes: Vec<(usize, Vec<Satellite>)>,
 }
 
 impl PathTable {
-    /// When step `index` is.
+    /// Returns the time of step `index`.
     pub fn at(&self, index: usize) -> Instant {
         Instant::ZERO + self.step * index as u64
     }
 
-    /// How often the satellite of the first or of the last hop was left for another.
+    /// Returns the number of changes of the first or last satellite.
     pub fn handovers(&self) -> usize {
         let ends = self.changes.iter().map(|(_, path)| (path.first(), path.last()));
         let ends: Vec<_> = ends.filter(|(first, _)| first.is_some()).collect();
@@ -34,10 +34,10 @@ impl PathTable {
     }
 }
 
-/// The paths between pairs of stations, given by their numbers, from now until `until`.
+/// Computes the paths between pairs of stations, given by number, from now until `until`.
 ///
 /// # Errors
-/// [`OrbitError::Lost`] if the elements of a satellite say nothing of that time.
+/// [`OrbitError::Lost`] if the elements of a satellite are not valid at that time.
 pub fn path_tables(
     sky: &mut Sky<'_>,
     pairs: &[(usize, usize)],

@@ -1,4 +1,4 @@
-//! Shortest paths to one station, repaired as the sky turns.
+//! Shortest paths to one station, repaired at each step.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -6,29 +6,29 @@ use std::collections::BinaryHeap;
 use crate::mesh::{EdgeId, Mesh};
 use crate::planes::Satellite;
 
-/// The next hop of each satellite on its shortest path to a station.
+/// Next hop of each satellite on its shortest path to a station.
 ///
-/// Between two steps lengths change a little and paths hardly ever. So the tree is kept, its distances are computed again from the root
-/// outwards, and only where a link then offers a shorter path does the search of Dijkstra (1959) continue. The result is that of a new
-/// search: distances are those of paths that exist, and no link offers a shorter one.
+/// Between two steps lengths change little and paths rarely. Distances of the existing tree are computed again from the root
+/// outwards. Where a link then offers a shorter path, Dijkstra's search (1959) continues. The result equals a new search: all
+/// distances belong to existing paths, and no link offers a shorter one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
-    /// Distance to the station in km, infinite without a path.
+    /// Distance to the station in km; infinite without a path.
     distances_km: Vec<f64>,
     towards: Vec<Towards>,
-    /// Satellites in an order in which each comes after its next hop.
+    /// Satellites in an order in which each follows its next hop.
     outwards: Vec<Satellite>,
     frontier: BinaryHeap<Reverse<Reached>>,
 }
 
-/// The next hop of a satellite towards the station.
+/// Next hop of a satellite towards the station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Towards {
-    /// Down to the station itself.
+    /// Down to the station.
     Ground,
-    /// Along a link between satellites.
+    /// Over a link between satellites.
     Link(EdgeId),
-    /// None: there is no path.
+    /// No path.
     Nowhere,
 }
 
@@ -53,7 +53,7 @@ impl Ord for Reached {
 }
 
 impl Tree {
-    /// Over so many satellites, none of which has a path yet.
+    /// Makes a tree over `satellites` satellites without paths.
     pub fn new(satellites: usize) -> Self {
         Self {
             distances_km: vec![f64::INFINITY; satellites],
@@ -63,7 +63,7 @@ impl Tree {
         }
     }
 
-    /// Adapts the tree to the present lengths; `overhead` are the satellites that serve the station, with their distances in km.
+    /// Updates the tree for the present lengths. `overhead` holds the satellites that serve the station, with distances in km.
     pub fn repair(&mut self, mesh: &Mesh, overhead: &[(Satellite, f64)]) {
         let mut changed = self.measure(mesh, overhead);
         for &(satellite, range_km) in overhead {
@@ -89,8 +89,8 @@ impl Tree {
         }
     }
 
-    /// Computes the distances in the present tree; true if one of its paths is broken. A link at a seam may lead to another satellite than before: a path over
-    /// a satellite whose distance has not been computed yet is broken, too, since it could lead back.
+    /// Computes the distances in the present tree; returns true if a path is broken. A seam link may now lead to another
+    /// satellite. A path over a satellite without a computed distance is also broken, since it could form a loop.
     fn measure(&mut self, mesh: &Mesh, overhead: &[(Satellite, f64)]) -> bool {
         let mut broken = false;
         self.distances_km.fill(f64::INFINITY);
@@ -114,7 +114,7 @@ impl Tree {
         broken
     }
 
-    /// Takes a path if it is shorter than the present one.
+    /// Accepts a path if it is shorter than the present one.
     #[inline]
     fn offer(&mut self, satellite: Satellite, distance_km: f64, way: Towards) -> bool {
         let shorter = distance_km < self.distances_km[satellite as usize];
@@ -126,12 +126,12 @@ impl Tree {
         shorter
     }
 
-    /// Distance of a satellite to the station in km, infinite without a path.
+    /// Returns the distance of a satellite to the station in km; infinite without a path.
     pub fn distance_km(&self, satellite: Satellite) -> f64 {
         self.distances_km[satellite as usize]
     }
 
-    /// Next hop of a satellite.
+    /// Returns the next hop of a satellite.
     pub fn towards(&self, satellite: Satellite) -> Towards {
         self.towards[satellite as usize]
     }

@@ -1,34 +1,34 @@
 use core::ops::{Add, Mul, Sub};
 
-/// A place or a direction in space. Places are in kilometres from the Earth's centre.
+/// Position or direction in space. Positions are in km from the Earth's centre.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Vector {
-    /// Towards the vernal equinox, or Greenwich at time zero.
+    /// Component towards the vernal equinox, or Greenwich at time zero.
     pub x: f64,
-    /// East of it on the equator.
+    /// Component towards 90 degrees east of x on the equator.
     pub y: f64,
-    /// Towards the north pole.
+    /// Component towards the north pole.
     pub z: f64,
 }
 
 impl Vector {
-    /// Inner product.
+    /// Returns the inner product.
     pub fn dot(self, other: Self) -> f64 {
         self.x * other.x + self.y * other.y + self.z * other.z
     }
 
-    /// Length.
+    /// Returns the length.
     pub fn length(self) -> f64 {
         libm::sqrt(self.dot(self))
     }
 
-    /// Angle to `other` in radians, from 0 to pi.
+    /// Returns the angle to `other` in radians, from 0 to pi.
     pub fn angle_to(self, other: Self) -> f64 {
         let cosine = self.dot(other) / (self.length() * other.length());
         libm::acos(cosine.clamp(-1.0, 1.0))
     }
 
-    /// Turned eastwards about the north pole by an angle in radians.
+    /// Returns the vector rotated eastwards about the north pole by an angle in radians.
     pub fn turned(self, angle: f64) -> Self {
         let (sin, cos) = libm::sincos(angle);
         Self { x: cos * self.x - sin * self.y, y: sin * self.x + cos * self.y, z: self.z }

@@ -1,4 +1,4 @@
-//! Files come from anywhere: whatever is in them, reading ends with satellites or with an error.
+//! Robustness test: reading any text returns satellites or an error.
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_orbit::{Constellation, OrbitError};
@@ -9,7 +9,7 @@ const LINES: [&str; 2] = [
     "2 00005  34.2682 348.7242 1859667 331.7664  19.3264 10.82419157413667",
 ];
 
-/// The line with its checksum made right again.
+/// Returns the line with a corrected checksum.
 fn summed(line: &str) -> String {
     let body = &line[..68];
     let value = |c: char| if c == '-' { 1 } else { c.to_digit(10).unwrap_or(0) };

@@ -1,4 +1,4 @@
-//! What stations see and how far it is from one to another: known cases, and what must hold in all.
+//! Visibility and path lengths: known cases and invariants.
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_orbit::{
@@ -80,7 +80,8 @@ fn a_satellite_at_the_mask_is_as_far_as_the_table_says() {
     }
 }
 
-/// Least, median, mean, 95 % and greatest delay in ms as ns-2 measures it: with the transmission of 210 bytes on every hop.
+/// Returns minimum, median, mean, 95th percentile and maximum delay in ms as ns-2 measures it: with the transmission time of 210
+/// bytes per hop.
 fn measured(table: &PathTable, isl_bps: f64) -> [f64; 5] {
     let bits = 210.0 * 8.0;
     let mut links = Vec::new();
@@ -119,7 +120,7 @@ fn berkeley_to_boston_takes_as_long_as_in_ns2() {
     }
 }
 
-/// A shell whose links can be told by counting.
+/// A small shell whose links can be counted by hand.
 const SMALL: Shell = Shell {
     altitude_km: 1_200.0,
     inclination_deg: 60.0,
@@ -135,7 +136,7 @@ fn sine_of_elevation(station: Vector, satellite: Vector) -> f64 {
     way.dot(station) / (way.length() * station.length())
 }
 
-/// The shortest path by brute force, in km.
+/// Returns the shortest path length in km by Bellman-Ford.
 fn bellman_ford(sky: &Sky<'_>, from: usize, to: usize) -> Option<f64> {
     let positions = sky.positions();
     let (planes, per_plane) = (SMALL.planes as usize, SMALL.per_plane as usize);
@@ -198,7 +199,7 @@ fn what_is_repaired_and_what_sleeps_gives_what_brute_force_gives() {
     }
 }
 
-/// At a seam links change their ends, so that a path known from before may lead in a circle.
+/// At a seam links change their ends, so a previously known path may form a loop.
 #[test]
 fn paths_across_a_seam_are_those_of_a_sky_that_knows_nothing_from_before() {
     let shell = Shell {
@@ -256,7 +257,8 @@ fn policies_trade_handovers_for_delay() {
     let tables = policies.map(|handover| tables(&Shell::IRIDIUM, Rules { handover, ..RULES }, 12_000));
     let [nearest, hysteresis, in_plane, longest] = tables.each_ref().map(PathTable::handovers);
     assert!(nearest > hysteresis && hysteresis > longest && in_plane >= longest, "{tables:?}");
-    // Two stations, each with passes of at most 667 s (a little more as the Earth turns), so that many handovers are the least.
+    // Each of the two stations has passes of at most 667 s (slightly more by the Earth's rotation), which gives the minimum
+    // number of handovers.
     assert!(longest >= 2 * (12_000 / 700), "{longest}");
     let mean = |table: &PathTable| {
         let sum: f64 = table.delays_one_way.iter().flatten().map(|delay| delay.as_millis_f64()).sum();
@@ -281,7 +283,7 @@ fn bent_pipes_reach_a_gateway_under_the_same_satellite_and_no_farther() {
             for station in [0, 1] {
                 assert!(sky.in_view(station).any(|(satellite, ..)| satellite == only));
             }
-            // Two slant ranges at the mask are the most, two altitudes the least.
+            // The maximum is two slant ranges at the mask, the minimum two altitudes.
             assert!(path.distance_km > 1_560.0 && path.distance_km < 4_929.4);
         }
         sky.advance().unwrap();
@@ -291,7 +293,7 @@ fn bent_pipes_reach_a_gateway_under_the_same_satellite_and_no_farther() {
 
 #[test]
 fn two_line_elements_fly_like_the_shell_that_they_describe() {
-    // Two planes of an 86.4 degree, 780 km shell, epoch at the start of 2026; checksums are computed here.
+    // Two planes of a shell at 86.4 degrees and 780 km, with the epoch at the start of 2026. Checksums are computed here.
     let line = |text: String| {
         let sum: u32 =
             text.bytes().map(|b| if b == b'-' { 1 } else { (b as char).to_digit(10).unwrap_or(0) }).sum();
@@ -316,7 +318,7 @@ fn two_line_elements_fly_like_the_shell_that_they_describe() {
         for place in &positions {
             assert!((place.length() - 7_158.0).abs() < 25.0, "{}", place.length());
         }
-        // Eleven in a ring are 4033 km apart.
+        // Eleven satellites in a ring are 4033 km apart.
         for number in 0..11 {
             let distance = (positions[number] - positions[(number + 1) % 11]).length();
             assert!((distance - 4_033.3).abs() < 40.0, "{distance}");
@@ -356,7 +358,7 @@ fn a_station_too_far_from_the_equator_is_out_of_reach() {
         constellation.reaches(&Station::new("x", latitude, 20.0), mask)
     };
     let shell = Constellation::of_shell(&Shell { inclination_deg: 53.0, ..SMALL }).unwrap();
-    // 1200 km at a mask of 25 degrees reach 15.3 degrees far, at 0 degrees 32.7.
+    // From 1200 km, the coverage radius is 15.3 degrees at a mask of 25 degrees, and 32.7 at 0 degrees.
     assert!(reaches(&shell, 68.0, 25.0) && !reaches(&shell, 69.0, 25.0) && reaches(&shell, -85.0, 0.0));
     let fixed = Constellation::geostationary(&[20.0]).unwrap();
     assert!(reaches(&fixed, 81.0, 0.0) && !reaches(&fixed, 82.0, 0.0) && !reaches(&fixed, 60.0, 45.0));
@@ -385,8 +387,8 @@ fn a_path_leads_back_as_it_came() {
     }
 }
 
-/// Wrocław and Nairobi over 53°:1584/72/17: the satellite that stands highest may fly the other way, and its neighbours with it. The
-/// shortest path over all in view takes less than half the time.
+/// Wrocław and Nairobi under 53°:1584/72/17. The highest satellite and its neighbours may fly in the opposite direction. The
+/// shortest path over all visible satellites takes less than half the time.
 #[test]
 fn a_choice_that_sees_the_path_finds_one_of_half_the_delay() {
     let spread = Spread::Delta;
@@ -424,7 +426,7 @@ fn a_choice_that_sees_the_path_finds_one_of_half_the_delay() {
     let shortest = delays(Handover::ShortestPath { margin: Duration::ZERO });
     let steady = delays(Handover::ShortestPath { margin: Duration::from_millis(5) });
     println!("nearest {nearest:?}, shortest {shortest:?}, steady {steady:?}");
-    // The great circle is 6,300 km long: 21 ms for light.
+    // The great circle is 6,300 km long, a propagation delay of 21 ms.
     assert!((21.0..60.0).contains(&shortest.0), "{shortest:?}");
     assert!(nearest.0 > 1.5 * shortest.0, "{nearest:?} {shortest:?}");
     assert!(steady.0 >= shortest.0 && steady.0 < shortest.0 + 10.0, "{steady:?}");

@@ -1,4 +1,4 @@
-//! What became of flows.
+//! Results of flows.
 
 use bentpipe_traffic::{CallOutcome, PlayerOutcome, StreamOutcome, TransferOutcome};
 use serde::Serialize;
@@ -10,26 +10,26 @@ use crate::is_zero;
 pub struct FlowOutcome {
     /// `group` or `group.index`.
     pub name: String,
-    /// Flow group.
+    /// Name of the flow group.
     pub group: String,
-    /// Algorithm as the user named it.
+    /// Algorithm as named by the user.
     pub cc: String,
-    /// Payload delivered in order, each byte once, over the simulated time.
+    /// Payload delivered in order, without duplicates, over the simulated time.
     pub goodput_bps: f64,
-    /// The same in full segments a second.
+    /// Goodput in full segments per second.
     pub goodput_segments_per_s: f64,
-    /// Payload of all data packets that arrived, repeated ones included, over the simulated time.
+    /// Payload of all data packets that arrived, duplicates included, over the simulated time.
     pub throughput_bps: f64,
-    /// Time from the start until the goodput of each of ten seconds was within 10 % of their mean; null if it never was.
+    /// Time from the start to the first ten seconds whose goodputs all lie within 10 % of their mean; null if there were none.
     pub convergence_s: Option<f64>,
     /// Payload bytes delivered in order.
     pub delivered_bytes: u64,
-    /// Payload bytes that a best-effort receiver went on without.
+    /// Payload bytes that a best-effort receiver skipped.
     #[serde(skip_serializing_if = "is_zero")]
     pub missing_bytes: u64,
-    /// Data segments sent, retransmissions included, probes not.
+    /// Data segments sent, with retransmissions, without probes.
     pub sent_segments: u64,
-    /// Data segments sent again.
+    /// Data segments retransmitted.
     pub retransmitted_segments: u64,
     /// Retransmission timer expiries.
     pub timeouts: u64,
@@ -37,87 +37,87 @@ pub struct FlowOutcome {
     pub probes_sent: u64,
     /// Replies to probes received.
     pub probes_acked: u64,
-    /// Probes that reached the receiver with something new in them.
+    /// Probes that brought new data to the receiver.
     pub probe_repairs: u64,
     /// Smoothed round-trip time at the end; null before the first sample.
     pub srtt_ms: Option<f64>,
-    /// Time from the start of the flow until all its data was acknowledged, behind proxies until all had arrived; null for a flow that
-    /// does not end. Mean over the pages of a flow of pages.
+    /// Time from the start of the flow to the acknowledgement of all its data; behind proxies, to the arrival of all data. It is
+    /// null for a flow without end, and the mean over the pages of a flow of pages.
     pub completion_s: Option<f64>,
-    /// Why the connection ended before its time; null if it did not.
+    /// Reason for an early end of the connection; null without one.
     pub aborted: Option<&'static str>,
-    /// Of live video.
+    /// Measures of live video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<StreamOutcome>,
-    /// Of a telephone call.
+    /// Measures of a telephone call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<CallOutcome>,
-    /// Of a client that fetches pages or files.
+    /// Measures of a client that fetches pages or files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfers: Option<TransferOutcome>,
-    /// Of a player of adaptive video.
+    /// Measures of a player of adaptive video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub player: Option<PlayerOutcome>,
-    /// What proxies or a spoofing gateway on the way made of it; absent without any.
+    /// Results of proxies or a spoofing gateway on the path; absent without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub split: Option<SplitOutcome>,
-    /// Of a flow over DTN.
+    /// Bundles of a flow over DTN.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bundles: Option<BundleOutcome>,
-    /// Of a flow over PETRA.
+    /// Upper layer of a flow over PETRA.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relayed: Option<RelayedOutcome>,
 }
 
-/// What the upper layer of PETRA did for a flow.
+/// Results of PETRA's upper layer for a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct RelayedOutcome {
-    /// Payload bytes that the source packed at most, because the destination had not confirmed them.
+    /// Maximum payload bytes kept by the source because the destination had not confirmed them.
     pub most_kept_bytes: u64,
-    /// Payload bytes that the source sent again from end to end.
+    /// Payload bytes that the source sent again end to end.
     pub resent_bytes: u64,
-    /// Payload bytes that the destination had already.
+    /// Payload bytes that the destination received again.
     pub duplicate_bytes: u64,
-    /// Times that the source connected again because a relay entity was gone.
+    /// Reconnections of the source after the failure of a relay entity.
     pub reconnections: u64,
 }
 
-/// What became of the bundles of a flow.
+/// Bundles of a flow.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct BundleOutcome {
-    /// Bundles that the source made.
+    /// Bundles created by the source.
     pub made: u64,
-    /// Those handed to the application at the destination, each once.
+    /// Bundles delivered to the application at the destination, without duplicates.
     pub delivered: u64,
-    /// Mean time from when one of them was made until then; null before the first.
+    /// Mean time from creation to delivery; null before the first delivery.
     pub mean_transfer_s: Option<f64>,
-    /// Those of whose delivery the source knows.
+    /// Bundles whose delivery was confirmed to the source.
     pub confirmed: u64,
-    /// Mean time from when one of those was made until the source knew.
+    /// Mean time from creation to confirmation.
     pub mean_confirmation_s: Option<f64>,
 }
 
-/// A flow that proxies split into legs, or whose data a gateway acknowledges early. The counters of the flow itself are those of its sender, on the first leg, and of its
-/// receiver, on the last.
+/// Result of a flow that proxies split into legs, or whose data a gateway acknowledges early. The flow's own counters are those
+/// of its sender on the first leg and of its receiver on the last.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct SplitOutcome {
-    /// Payload bytes that were acknowledged to the sender and had not reached the receiver at the end: held by proxies or
-    /// a gateway, or lost with one that crashed.
+    /// Payload bytes acknowledged to the sender that had not reached the receiver at the end. Proxies or a gateway held them, or
+    /// lost them in a crash.
     pub acked_undelivered_bytes: u64,
-    /// The legs that begin at a proxy, in the order from sender to receiver.
+    /// Legs that begin at a proxy, in the order from sender to receiver.
     pub legs: Vec<LegOutcome>,
 }
 
-/// A leg of a flow that begins at a proxy.
+/// Leg of a flow that begins at a proxy.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct LegOutcome {
-    /// The flow and the proxy.
+    /// Name of the flow and of the proxy.
     pub name: String,
-    /// Algorithm as the user named it.
+    /// Algorithm as named by the user.
     pub cc: String,
-    /// Data segments sent, retransmissions included, probes not.
+    /// Data segments sent, with retransmissions, without probes.
     pub sent_segments: u64,
-    /// Data segments sent again.
+    /// Data segments retransmitted.
     pub retransmitted_segments: u64,
     /// Retransmission timer expiries.
     pub timeouts: u64,

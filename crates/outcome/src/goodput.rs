@@ -1,24 +1,24 @@
-//! When rates settle: the goodput of each flow is sampled once a second.
+//! Convergence of rates, from the goodput of each flow, sampled once per second.
 
 use bentpipe_base::{Duration, Instant};
 
 /// Time between two samples, over which goodput is averaged.
 pub const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
-/// Looks over which it must hold.
+/// Number of consecutive samples that must be near their mean.
 const HELD: usize = 10;
 
-/// Finds the first second from which on the goodput of each of ten seconds lies within 10 % of their mean.
-/// There is one for each of very many flows.
+/// Finds the first second from which the goodputs of ten consecutive seconds lie within 10 % of their mean. One instance
+/// per flow: its memory must be small.
 #[derive(Clone, Debug)]
 struct Convergence {
-    /// Bytes of the latest seconds, in turn.
+    /// Bytes of the latest seconds, as a ring.
     latest: Latest,
     seen: u32,
-    /// Number of the second, from 0; [`NEVER`] while there is none.
+    /// Number of the second, from 0; [`NEVER`] before it is found.
     found: u32,
 }
 
-/// Numbers of bytes in the latest seconds: half as long as long as all are below 2^32.
+/// Byte counts of the latest seconds. 32-bit counts are used while all are below 2^32.
 #[derive(Clone, Debug)]
 enum Latest {
     Few([u32; HELD]),
@@ -46,7 +46,7 @@ impl Latest {
     }
 }
 
-/// No second.
+/// Value of `Convergence::found` before a second is found.
 const NEVER: u32 = u32::MAX;
 
 impl Default for Convergence {
@@ -56,7 +56,7 @@ impl Default for Convergence {
 }
 
 impl Convergence {
-    /// Notes the bytes of the next second.
+    /// Adds the bytes of the next second.
     fn note(&mut self, bytes: u64) {
         if self.found != NEVER {
             return;
@@ -65,23 +65,23 @@ impl Convergence {
         self.seen += 1;
         let latest = self.latest.all();
         let sum = latest.iter().sum::<u64>();
-        // |bytes - mean| <= mean / 10, in whole numbers.
+        // |bytes - mean| <= mean / 10, in integers.
         let is_near = |bytes: &u64| (bytes * 100).abs_diff(sum * 10) <= sum;
         if self.seen >= HELD as u32 && sum > 0 && latest.iter().all(is_near) {
             self.found = self.seen - HELD as u32;
         }
     }
 
-    /// Number of the second, from 0.
+    /// Returns the number of the second, from 0.
     fn found(&self) -> Option<u64> {
         (self.found != NEVER).then_some(u64::from(self.found))
     }
 }
 
-/// The goodput of something that began at some time.
+/// Goodput since a start time.
 #[derive(Clone, Debug, Default)]
 struct Gauge {
-    /// Bytes delivered at the sample before.
+    /// Bytes delivered at the previous sample.
     delivered: u64,
     convergence: Convergence,
 }
@@ -94,29 +94,29 @@ impl Gauge {
         self.delivered = delivered;
     }
 
-    /// Time from the start until the goodput had settled.
+    /// Returns the time from the start to the convergence of the goodput.
     fn convergence(&self, start: Instant) -> Option<Duration> {
         Some((first_sample(start) + SAMPLE_INTERVAL * self.convergence.found()?).since(start))
     }
 }
 
-/// When the first full second begins of something that begins at `start`: samples are taken at whole seconds.
+/// Returns the start of the first full second after `start`: samples are taken at whole seconds.
 fn first_sample(start: Instant) -> Instant {
     Instant::ZERO + SAMPLE_INTERVAL * start.as_nanos().div_ceil(SAMPLE_INTERVAL.as_nanos())
 }
 
-/// The goodput of all flows.
+/// Goodput of all flows.
 #[derive(Debug, Default)]
 pub struct GoodputSampler {
-    /// Of each flow, and of all together.
+    /// Gauges of each flow, and of all flows together.
     flows: Vec<Gauge>,
     all: Gauge,
-    /// Bytes delivered by now, by flow.
+    /// Bytes delivered so far, by flow.
     pub delivered: Vec<u64>,
 }
 
 impl GoodputSampler {
-    /// Samples the flows that began at these times and have delivered so many bytes by now; all of them together, in bytes.
+    /// Samples the flows with these start times and the present `delivered` bytes. Returns the bytes of all flows together.
     pub fn sample(&mut self, now: Instant, starts: impl ExactSizeIterator<Item = Instant>) -> u64 {
         self.flows.resize_with(starts.len(), Gauge::default);
         for ((start, gauge), delivered) in starts.zip(&mut self.flows).zip(&self.delivered) {
@@ -125,17 +125,17 @@ impl GoodputSampler {
         self.delivered.iter().sum()
     }
 
-    /// All flows together, of which the first began at `first`, have delivered so many bytes by now.
+    /// Samples all flows together; the first began at `first`, and `delivered` bytes have arrived by now.
     pub fn sample_all(&mut self, now: Instant, first: Instant, delivered: u64) {
         self.all.sample(now, first, delivered);
     }
 
-    /// Time from the start of a flow until its goodput had settled.
+    /// Returns the time from a flow's start to the convergence of its goodput.
     pub fn of_flow(&self, flow: usize, start: Instant) -> Option<Duration> {
         self.flows.get(flow)?.convergence(start)
     }
 
-    /// Takes over what another one knows of a flow.
+    /// Takes over the state of a flow from another sampler.
     pub fn take_over(&mut self, other: &mut Self, flow: usize) {
         self.flows.resize_with(other.flows.len(), Gauge::default);
         if let (Some(mine), Some(gauge)) = (self.flows.get_mut(flow), other.flows.get_mut(flow)) {
@@ -143,7 +143,7 @@ impl GoodputSampler {
         }
     }
 
-    /// The same of all flows together, from the start of the first.
+    /// Returns the convergence time of all flows together, from the start of the first.
     pub fn of_all(&self, start: Instant) -> Option<Duration> {
         self.all.convergence(start)
     }

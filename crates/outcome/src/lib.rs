@@ -1,8 +1,8 @@
-//! What a run shows, in one vocabulary: its results, its time series, and what happens while it goes on.
+//! Results of a run: final results, time series, and events during the run.
 //!
-//! An [`Outcome`] is the document of `bentpipe run --json`; [`Series`] are what reports draw. An [`Observer`] is told of single packets and
-//! connections. Whoever executes a run fills the counters in; here stand the measures that are calculated from them ([`Totals`],
-//! [`GroupOutcome`], [`GoodputSampler`]) and the [`Recorder`] of time series.
+//! An [`Outcome`] is the document of `bentpipe run --json`. [`Series`] are the input of report figures. An [`Observer`] receives
+//! events of single packets and connections. The executor of a run fills in the counters. This crate computes measures from them
+//! ([`Totals`], [`GroupOutcome`], [`GoodputSampler`]), and the [`Recorder`] makes time series.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -21,10 +21,10 @@ pub use goodput::{GoodputSampler, SAMPLE_INTERVAL};
 pub use network::{GapOutcome, LinkOutcome, MediumOutcome, NodeOutcome};
 pub use observer::{LinkEvent, Observer, Passing};
 pub use record::{Recorder, SenderToRecord};
-pub use run::{GroupOutcome, Outcome, Totals};
+pub use run::{GroupOutcome, Outcome, Totals, comparable};
 pub use series::{FlowSeries, LinkSeries, Series};
 
-/// For counters that a document leaves out where nothing was counted.
+/// True for counters that a document leaves out because they are zero.
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }

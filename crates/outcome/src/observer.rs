@@ -1,45 +1,46 @@
-//! What outsiders may learn of a run while it goes on: to write traces, captures, statistics of their own.
+//! Events of a run for observers, such as traces, captures and statistics.
 
 use bentpipe_base::{Instant, Segment};
 use bentpipe_trace::{DropCause, Event};
 
-/// Watches a run.
+/// Observer of a run.
 ///
-/// Ends are numbered by flow: the sender of flow `f` of [`Outcome::flows`](crate::Outcome::flows) is `2 f`, its receiver
-/// `2 f + 1`; the legs of flows behind proxies follow, in the order of the flows. Links are numbered as in [`Outcome::links`](crate::Outcome::links).
+/// Connection ends are numbered by flow: the sender of flow `f` of [`Outcome::flows`](crate::Outcome::flows) is `2 f`, its
+/// receiver `2 f + 1`. The legs of flows behind proxies follow in the order of the flows. Links are numbered as in
+/// [`Outcome::links`](crate::Outcome::links).
 pub trait Observer {
-    /// Something happened to a packet at a link.
+    /// Handles an event of a packet at a link.
     fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {
         let _ = (at, event, passing);
     }
 
-    /// Something happened at a connection end.
+    /// Handles an event at a connection end.
     fn on_end(&mut self, at: Instant, end: u32, event: &Event) {
         let _ = (at, end, event);
     }
 
-    /// A fresh connection begins at an end.
+    /// Handles the start of a new connection at an end.
     fn on_fresh(&mut self, at: Instant, end: u32) {
         let _ = (at, end);
     }
 }
 
-/// What happened to a packet at one direction of a link.
+/// Event of a packet at one direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkEvent {
-    /// It was offered to the queue; a [`LinkEvent::Dropped`] follows at once if it was refused.
+    /// The packet was offered to the queue. A [`LinkEvent::Dropped`] follows at once if the queue refused it.
     Offered {
-        /// Packets that wait after that.
+        /// Packets in the queue afterwards.
         waiting: u32,
     },
-    /// It was dropped, by the queue or on the way.
+    /// The packet was dropped by the queue or lost on the link.
     Dropped(DropCause),
-    /// It arrived at the far end.
+    /// The packet arrived at the far end.
     Delivered,
 }
 
 impl LinkEvent {
-    /// The same in the vocabulary of traces, for a packet of so many bytes; `None` for an arrival, which the trace of the receiver tells of.
+    /// Returns the trace event for a packet of `bytes` bytes. `None` for an arrival, which the receiver's trace contains.
     pub const fn traced(self, bytes: u32) -> Option<Event> {
         match self {
             Self::Offered { waiting } => Some(Event::Offered { waiting, bytes }),
@@ -49,23 +50,23 @@ impl LinkEvent {
     }
 }
 
-/// The packet to which something happened, and where.
+/// Packet of an event, with its place.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Passing<'a> {
-    /// The direction of the link.
+    /// Number of the link direction.
     pub link: u32,
-    /// Bytes on the wire.
+    /// Size on the wire in bytes.
     pub bytes: u32,
-    /// The end that it is bound for.
+    /// Connection end that the packet is sent to.
     pub to_end: u32,
-    /// Its segment; none if it is not a packet of TCP.
+    /// Segment of the packet; `None` if it is not TCP.
     pub segment: Option<&'a Segment>,
 }
 
-/// Watches nothing.
+/// Ignores all events.
 impl Observer for () {}
 
-/// Both watch, the first first.
+/// Passes events to both observers, first to the first.
 impl<A: Observer, B: Observer> Observer for (A, B) {
     fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {
         self.0.on_link(at, event, passing);
@@ -83,7 +84,7 @@ impl<A: Observer, B: Observer> Observer for (A, B) {
     }
 }
 
-/// Watches as what it refers to does.
+/// Passes events to the observer behind the reference.
 impl<O: Observer + ?Sized> Observer for &mut O {
     fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {
         (**self).on_link(at, event, passing);
@@ -98,7 +99,7 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     }
 }
 
-/// Watches if there is one.
+/// Passes events to the observer, if there is one.
 impl<O: Observer> Observer for Option<O> {
     fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {
         if let Some(observer) = self {

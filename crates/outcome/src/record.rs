@@ -1,4 +1,4 @@
-//! Time series for reports.
+//! Recording of time series for reports.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use bentpipe_trace::Event;
 use crate::series::{FlowSeries, LinkSeries, Series};
 use crate::thinned::Thinned;
 
-/// Buckets that all series share, and what one gets at most and at least.
+/// Total number of buckets of all series, and the maximum and minimum of a series.
 const ALL_BUCKETS: usize = 400_000;
 const MOST_BUCKETS: usize = 2_000;
 const LEAST_BUCKETS: usize = 16;
 
-/// A sender of which series are recorded.
+/// Sender whose series are recorded.
 #[derive(Clone, Debug)]
 pub struct SenderToRecord {
-    /// Name of its flow, or of its leg of one.
+    /// Name of the flow, or of its leg.
     pub name: String,
     /// Payload bytes of a full segment.
     pub segment_bytes: u32,
-    /// It has several connections at once, whose sequence numbers make no curve.
+    /// True if it has several parallel connections, whose sequence numbers form no curve.
     pub is_bundle: bool,
 }
 
-/// Records the series of senders and links.
+/// Recorder of the series of senders and links.
 #[derive(Debug)]
 pub struct Recorder {
     flows: Vec<FlowRecord>,
     links: Vec<LinkRecord>,
-    /// Where in `links` what happens at a link is noted.
+    /// Index in `links` of each recorded link.
     place_of: BTreeMap<u32, usize>,
 }
 
@@ -38,7 +38,7 @@ struct FlowRecord {
     name: String,
     segment_bytes: f64,
     is_bundle: bool,
-    /// Segments that earlier connections of the flow sent.
+    /// Segments sent by earlier connections of the flow.
     base: f64,
     /// Highest sequence number sent.
     sent_to: u64,
@@ -54,7 +54,7 @@ struct LinkRecord {
     drops: Thinned,
 }
 
-/// Places of [`FlowRecord::series`].
+/// Indexes into [`FlowRecord::series`].
 mod curve {
     pub const CWND: usize = 0;
     pub const SSTHRESH: usize = 1;
@@ -65,8 +65,8 @@ mod curve {
 }
 
 impl Recorder {
-    /// For senders, numbered in their order, and for links: names of curves, and the numbers of the links that each belongs to. Of two
-    /// curves for one link the first counts.
+    /// Makes a recorder for senders, numbered in order, and links. Links are given as names of curves with the link numbers of
+    /// each. If a link is in two curves, the first counts.
     pub fn new(senders: Vec<SenderToRecord>, links_to_record: Vec<(String, Vec<u32>)>) -> Self {
         let series = 6 * senders.len() + 2 * links_to_record.len();
         let buckets = (ALL_BUCKETS / series.max(1)).clamp(LEAST_BUCKETS, MOST_BUCKETS);
@@ -90,14 +90,14 @@ impl Recorder {
         Self { flows: senders.into_iter().map(flow).collect(), links, place_of }
     }
 
-    /// A new connection of a sender begins; sequence numbers go on where the last one stopped.
+    /// Handles a new connection of a sender; sequence numbers continue from the last one.
     pub fn begin(&mut self, flow: u32) {
         let flow = &mut self.flows[flow as usize];
         flow.base += flow.segments(flow.sent_to);
         (flow.sent_to, flow.acked_to) = (1, 1);
     }
 
-    /// Something happened at the sender of a flow.
+    /// Handles an event at the sender of a flow.
     pub fn note(&mut self, flow: u32, at: Instant, event: &Event) {
         let flow = &mut self.flows[flow as usize];
         match event {
@@ -119,7 +119,7 @@ impl Recorder {
         }
     }
 
-    /// A packet was offered to a link, after which so many packets wait.
+    /// Handles a packet offered to a link, after which `waiting` packets are queued.
     pub fn note_backlog(&mut self, link: u32, at: Instant, waiting: u32) {
         if let Some(link) = self.link(link) {
             link.waiting = waiting;
@@ -127,14 +127,14 @@ impl Recorder {
         }
     }
 
-    /// A link lost a packet.
+    /// Handles a packet loss at a link.
     pub fn note_drop(&mut self, link: u32, at: Instant) {
         if let Some(link) = self.link(link) {
             link.drops.push(at, f64::from(link.waiting));
         }
     }
 
-    /// Whether what happens at a link is recorded.
+    /// True if the link is recorded.
     pub fn has(&self, link: u32) -> bool {
         self.place_of.contains_key(&link)
     }
@@ -143,7 +143,7 @@ impl Recorder {
         self.place_of.get(&link).map(|place| &mut self.links[*place])
     }
 
-    /// The series.
+    /// Returns the series.
     pub fn finish(self) -> Series {
         let flow = |flow: FlowRecord| {
             let points = |index: usize| flow.series[index].points();
@@ -170,13 +170,13 @@ impl Recorder {
 }
 
 impl FlowRecord {
-    /// Segments before a sequence number.
+    /// Returns the number of segments before a sequence number.
     fn segments(&self, seq: u64) -> f64 {
         seq.saturating_sub(1) as f64 / self.segment_bytes
     }
 
     fn note_sent(&mut self, at: Instant, segment: &Segment) {
-        // A probe carries old bytes but repairs nothing on purpose.
+        // A probe carries old bytes, but is not a retransmission.
         if segment.probe != Probe::No {
             return;
         }

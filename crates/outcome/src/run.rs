@@ -1,4 +1,4 @@
-//! What a run measured: the document of `bentpipe run --json`.
+//! Result of a run: the document of `bentpipe run --json`.
 
 use serde::Serialize;
 
@@ -17,39 +17,39 @@ pub struct Outcome {
     pub seed: u64,
     /// Simulated seconds.
     pub simulated_s: f64,
-    /// Real seconds that the run took: the only field that may differ between two runs with one seed.
+    /// Wall-clock seconds of the run: the only field that may differ between two runs with the same seed.
     pub wall_s: f64,
-    /// Arrivals of packets at the far ends of links, and deadlines: a measure of the work.
+    /// Number of packet arrivals and timer deadlines: a measure of the computation.
     pub events: u64,
     /// One entry for each flow in the order of the scenario.
     pub flows: Vec<FlowOutcome>,
-    /// One entry for each group of flows in the order of the scenario.
+    /// One entry for each flow group in the order of the scenario.
     pub groups: Vec<GroupOutcome>,
     /// One entry for each direction of each link.
     pub links: Vec<LinkOutcome>,
-    /// One entry for each channel that links share; absent without any.
+    /// One entry for each shared channel; absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub media: Vec<MediumOutcome>,
     /// One entry for each node that does more than forward; absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeOutcome>,
-    /// Packets that met a node from which no way led on, in a world whose routes change; absent without any.
+    /// Packets dropped at a node without a route, in a world with changing routes; absent without any.
     #[serde(skip_serializing_if = "is_zero")]
     pub stranded_packets: u64,
     /// Sums over the flows.
     pub totals: Totals,
 }
 
-/// The flows of a group together.
+/// Sums over the flows of a group.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct GroupOutcome {
     /// Name of the group.
     pub name: String,
-    /// How many flows it has.
+    /// Number of flows.
     pub flows: u64,
     /// Sum of their goodputs.
     pub goodput_bps: f64,
-    /// The same in full segments a second.
+    /// Sum of the goodputs in full segments per second.
     pub goodput_segments_per_s: f64,
     /// Sum of their throughputs.
     pub throughput_bps: f64,
@@ -57,17 +57,18 @@ pub struct GroupOutcome {
     pub jain_index: f64,
     /// Payload bytes delivered in order.
     pub delivered_bytes: u64,
-    /// Data segments sent, those sent again included.
+    /// Data segments sent, retransmissions included.
     pub sent_segments: u64,
-    /// Those sent again.
+    /// Data segments retransmitted.
     pub retransmitted_segments: u64,
     /// Expiries of retransmission timers.
     pub timeouts: u64,
-    /// Flows that completed.
+    /// Number of completed flows.
     pub completed: u64,
-    /// Mean completion time of these; null without any.
+    /// Mean completion time of the completed flows; null without any.
     pub completion_s: Option<f64>,
-    /// Mean over the flows of the median time of a page or file; absent in groups that fetch none, as are those that follow.
+    /// Mean over the flows of the median page or file time. Like the fields below, it is absent in groups without such
+    /// traffic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfer_median_s: Option<f64>,
     /// Mean opinion score of calls.
@@ -82,7 +83,7 @@ pub struct GroupOutcome {
 }
 
 impl GroupOutcome {
-    /// The groups of these flows, in the order of their first members.
+    /// Returns the groups of these flows, in the order of their first members.
     pub fn of(flows: &[FlowOutcome]) -> Vec<Self> {
         let mut groups: Vec<(&str, Vec<&FlowOutcome>)> = Vec::new();
         for flow in flows {
@@ -127,25 +128,25 @@ impl GroupOutcome {
 pub struct Totals {
     /// Sum of the goodputs.
     pub goodput_bps: f64,
-    /// Sum of the goodputs in segments a second.
+    /// Sum of the goodputs in segments per second.
     pub goodput_segments_per_s: f64,
     /// Sum of the throughputs.
     pub throughput_bps: f64,
-    /// As that of a flow, for the goodput of all together from the start of the first; null if it never converged.
+    /// Convergence time of the sum of all goodputs, from the start of the first flow; null without convergence.
     pub convergence_s: Option<f64>,
-    /// Jain's fairness index of the flows' goodputs.
+    /// Jain's fairness index of the goodputs of the [`comparable`] flows.
     pub jain_index: f64,
-    /// Probes sent over data segments sent.
+    /// Ratio of probes sent to data segments sent.
     pub probe_overhead: f64,
-    /// Data packets that reached their receiver with something new.
+    /// Data packets that brought new data to their receiver.
     pub data_packets_delivered: u64,
-    /// In a world of two flow groups: mean goodput of a flow of the first over that of the second.
+    /// With two flow groups: mean goodput of a flow of the first over that of the second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fairness_ratio: Option<f64>,
 }
 
 impl Totals {
-    /// What the results of these flows tell; the rest is nothing.
+    /// Computes the totals of these flows; other fields stay empty.
     pub fn of(flows: &[FlowOutcome]) -> Self {
         let sum = |what: fn(&FlowOutcome) -> f64| flows.iter().map(what).sum::<f64>();
         let sent = sum(|flow| flow.sent_segments as f64);
@@ -154,7 +155,7 @@ impl Totals {
             goodput_bps: sum(|flow| flow.goodput_bps),
             goodput_segments_per_s: sum(|flow| flow.goodput_segments_per_s),
             throughput_bps: sum(|flow| flow.throughput_bps),
-            jain_index: jain_index(flows.iter().map(|flow| flow.goodput_bps)),
+            jain_index: jain_index(comparable(flows).map(|flow| flow.goodput_bps)),
             probe_overhead: if sent > 0.0 { probes / sent } else { 0.0 },
             fairness_ratio: fairness_ratio(flows),
             ..Self::default()
@@ -162,14 +163,24 @@ impl Totals {
     }
 }
 
-/// Jain's fairness index; 0 if nobody has anything.
-fn jain_index(goodputs: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
+/// Returns the flows whose goodputs show fairness: those that only the network limits. If applications limit all flows (pages, files,
+/// calls, video), returns all.
+pub fn comparable(flows: &[FlowOutcome]) -> impl Iterator<Item = &FlowOutcome> + Clone {
+    let is_limited = |flow: &FlowOutcome| {
+        flow.transfers.is_some() || flow.call.is_some() || flow.stream.is_some() || flow.player.is_some()
+    };
+    let all_are = flows.iter().all(is_limited);
+    flows.iter().filter(move |flow| all_are || !is_limited(flow))
+}
+
+/// Returns Jain's fairness index; 0 if all goodputs are zero.
+fn jain_index(goodputs: impl Iterator<Item = f64> + Clone) -> f64 {
     let sum = goodputs.clone().sum::<f64>();
-    let squares = goodputs.len() as f64 * goodputs.map(|goodput| goodput * goodput).sum::<f64>();
+    let squares = goodputs.clone().count() as f64 * goodputs.map(|goodput| goodput * goodput).sum::<f64>();
     if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }
 
-/// Mean goodput of a flow of the first group over that of the second, if there are two.
+/// Returns the mean goodput of a flow of the first group over that of the second, if there are two.
 fn fairness_ratio(flows: &[FlowOutcome]) -> Option<f64> {
     let first = &flows.first()?.group;
     let (ours, theirs): (Vec<_>, Vec<_>) = flows.iter().partition(|flow| flow.group == *first);
@@ -178,4 +189,24 @@ fn fairness_ratio(flows: &[FlowOutcome]) -> Option<f64> {
         |flows: &[&FlowOutcome]| flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / flows.len() as f64;
     let (mean_ours, mean_theirs) = (mean(&ours), mean(&theirs));
     (theirs.iter().all(|flow| flow.group == *second) && mean_theirs > 0.0).then(|| mean_ours / mean_theirs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bentpipe_traffic::TransferOutcome;
+
+    fn flow(goodput_bps: f64, browses: bool) -> FlowOutcome {
+        let transfers = browses.then(TransferOutcome::default);
+        FlowOutcome { goodput_bps, transfers, ..FlowOutcome::default() }
+    }
+
+    #[test]
+    fn browsers_beside_a_download_do_not_make_it_unfair() {
+        let beside = [flow(1e4, true), flow(2e4, true), flow(9e6, false)];
+        assert_eq!(Totals::of(&beside).jain_index, 1.0);
+        let two = [flow(1e4, true), flow(3e6, false), flow(9e6, false)];
+        assert!((Totals::of(&two).jain_index - 0.8).abs() < 1e-12);
+        assert!((Totals::of(&beside[..2]).jain_index - 0.9).abs() < 1e-12, "browsers alone");
+    }
 }

@@ -5,9 +5,9 @@ use serde::Serialize;
 /// Time series of a run, recorded on request for reports.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Series {
-    /// One for each flow.
+    /// Series of each flow.
     pub flows: Vec<FlowSeries>,
-    /// One for each direction of each link that is a bottleneck (or was asked for).
+    /// Series of each direction of a bottleneck or requested link.
     pub links: Vec<LinkSeries>,
 }
 
@@ -18,7 +18,7 @@ pub struct FlowSeries {
     pub name: String,
     /// Congestion window in segments.
     pub cwnd: Vec<(f64, f64)>,
-    /// Slow-start threshold in segments, absent while infinite.
+    /// Slow-start threshold in segments; no points while it is infinite.
     pub ssthresh: Vec<(f64, f64)>,
     /// Smoothed round-trip time in milliseconds.
     pub srtt_ms: Vec<(f64, f64)>,
@@ -35,8 +35,8 @@ pub struct FlowSeries {
 pub struct LinkSeries {
     /// Name of the link and direction.
     pub name: String,
-    /// Packets waiting.
+    /// Queued packets.
     pub queue_packets: Vec<(f64, f64)>,
-    /// Times of drops and the packets waiting then.
+    /// Times of drops, with the packets queued then.
     pub drops: Vec<(f64, f64)>,
 }

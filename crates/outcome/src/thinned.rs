@@ -1,13 +1,13 @@
-//! A time series that stays small and keeps its extremes.
+//! A time series of bounded size that keeps its extremes.
 
 use bentpipe_base::Instant;
 
-/// Points over time, thinned as they come: of each stretch of time the first, the least, the greatest and the last stay.
+/// Points over time, thinned while they arrive. Each bucket of time keeps its first, minimum, maximum and last point.
 #[derive(Clone, Debug)]
 pub(crate) struct Thinned {
     buckets: Vec<Bucket>,
     most_buckets: usize,
-    /// Nanoseconds in a bucket.
+    /// Width of a bucket in nanoseconds.
     width: u64,
 }
 
@@ -15,7 +15,7 @@ type Point = (u64, f64);
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
-    /// Time over width.
+    /// Index of the bucket: time divided by width.
     index: u64,
     first: Point,
     least: Point,
@@ -43,12 +43,12 @@ impl Bucket {
 }
 
 impl Thinned {
-    /// A series of at most about four times `most_buckets` points, at least one bucket.
+    /// Makes a series with at most about four times `most_buckets` points; at least one bucket.
     pub fn new(most_buckets: usize) -> Self {
         Self { buckets: Vec::new(), most_buckets: most_buckets.max(1), width: 1 }
     }
 
-    /// Adds a point; times do not descend.
+    /// Adds a point; times must not decrease.
     pub fn push(&mut self, at: Instant, value: f64) {
         let point = (at.as_nanos(), value);
         let index = point.0 / self.width;
@@ -62,9 +62,9 @@ impl Thinned {
         }
     }
 
-    /// Joins neighbours.
+    /// Doubles the width by merging neighbouring buckets.
     fn widen(&mut self) {
-        // Series begin with buckets of a nanosecond: get to the right width in one go.
+        // The initial width is 1 ns: choose the right width in one step.
         let (first, last) = (self.buckets[0].first.0, self.buckets[self.buckets.len() - 1].last.0);
         let least = (last - first) / self.most_buckets as u64;
         self.width = (self.width * 2).max(least);
@@ -80,7 +80,7 @@ impl Thinned {
         });
     }
 
-    /// The points that stayed, in seconds.
+    /// Returns the remaining points, with times in seconds.
     pub fn points(&self) -> Vec<(f64, f64)> {
         let points = self.buckets.iter().flat_map(Bucket::points);
         points.map(|(time, value)| (Instant::from_nanos(time).as_secs_f64(), value)).collect()

@@ -1,4 +1,4 @@
-//! Names of algorithms as users type them: a window law, with or without a recovery.
+//! Names of algorithms as users type them: a window law, with or without a loss recovery.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -9,17 +9,17 @@ use crate::describe::RECOVERIES;
 use crate::error::Error;
 use crate::suggest::did_you_mean;
 
-/// Names that mean Reno's window law with the recovery of the same name, as the literature uses them.
+/// Names of Reno's window law with the recovery of the same name, as in the literature.
 const RENO_WITH_RECOVERY: &[&str] = &["reno", "newreno", "sack"];
 
-/// Algorithms that the program brought.
+/// Algorithms registered by the embedding program.
 static OWN: RwLock<Vec<Custom>> = RwLock::new(Vec::new());
 
-/// Makes algorithms of the program's own known by their names, everywhere where scenarios and command lines name one; scenarios that were
-/// read before do not know them.
+/// Registers the program's own algorithms under their names, for scenarios and command lines. Scenarios read earlier do not know
+/// them.
 ///
 /// # Errors
-/// [`Error::TakenAlgorithm`] for a name that is taken; none is known then.
+/// [`Error::TakenAlgorithm`] for a name in use; then none is registered.
 pub fn bring_algorithms(own: &[Custom]) -> Result<(), Error> {
     let taken = |(index, custom): (usize, &Custom)| {
         let registered = algorithm_names().iter().any(|name| name == custom.name);
@@ -34,28 +34,28 @@ pub fn bring_algorithms(own: &[Custom]) -> Result<(), Error> {
     }
 }
 
-/// The algorithms that the program brought.
+/// Returns the algorithms registered by the program.
 pub fn own_algorithms() -> Vec<Custom> {
     OWN.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// The algorithm `name` with default parameters.
+/// Returns the algorithm `name` with default parameters.
 fn known(name: &str) -> Option<Algorithm> {
     let own = own_algorithms();
     let own = own.iter().find(|custom| custom.name == name);
     own.cloned().map(Algorithm::Custom).or_else(|| Algorithm::from_name(name))
 }
 
-/// Algorithms whose standard finds losses in its own way.
+/// Algorithms whose standard defines its own loss recovery.
 const WITH_RECOVERY: &[(&str, Recovery)] = &[("scps-tp", Recovery::Snack)];
 
-/// The algorithm that `name` means, and the recovery if the name brings one.
+/// Returns the algorithm called `name`, and the recovery if the name includes one.
 ///
-/// `reno`, `newreno` and `sack` are Reno's window with that recovery; every other algorithm leaves the recovery to the
-/// configuration, unless the name ends in one: `hybla+sack`, `cubic+newreno`. `scps-tp` brings SNACK.
+/// `reno`, `newreno` and `sack` are Reno's window with that recovery. All other algorithms use the configured recovery, unless
+/// the name ends in one: `hybla+sack`, `cubic+newreno`. `scps-tp` includes SNACK.
 ///
 /// # Errors
-/// [`Error::UnknownAlgorithm`] with the names that there are.
+/// [`Error::UnknownAlgorithm`] with the known names.
 pub fn resolve_cc(name: &str) -> Result<(Algorithm, Option<Recovery>), Error> {
     let (law, suffix) = match name.split_once('+') {
         Some((law, recovery)) => (law, Some(recovery)),
@@ -77,13 +77,13 @@ fn recovery_named(recovery: &str, name: &str) -> Result<Recovery, Error> {
         .ok_or_else(|| Error::UnknownAlgorithm { name: name.to_owned(), known: with_recoveries(name) })
 }
 
-/// `law+recovery` for every recovery.
+/// Returns `law+recovery` for every recovery.
 fn with_recoveries(name: &str) -> Vec<String> {
     let law = name.split('+').next().unwrap_or_default();
     RECOVERIES.iter().map(|(recovery, _)| format!("{law}+{recovery}")).collect()
 }
 
-/// Every name that [`resolve_cc`] knows, without recoveries.
+/// Returns every name that [`resolve_cc`] accepts, without recoveries.
 pub fn algorithm_names() -> Vec<String> {
     let registered = REGISTRY.iter().map(|entry| entry.name);
     let others = RENO_WITH_RECOVERY.iter().copied().filter(|name| *name != "reno");
@@ -92,12 +92,12 @@ pub fn algorithm_names() -> Vec<String> {
     registered.chain(others).chain(brought).map(str::to_owned).collect()
 }
 
-/// Names of the registered algorithms, in the order of the registry.
+/// Returns the names of the registered algorithms in the order of the registry.
 pub fn registered_algorithms() -> impl Iterator<Item = &'static str> {
     REGISTRY.iter().map(|entry| entry.name)
 }
 
-/// The name that was probably meant.
+/// Returns the name that the user probably meant.
 pub(crate) fn meant(name: &str) -> Option<String> {
     match resolve_cc(name) {
         Err(Error::UnknownAlgorithm { name, known }) => did_you_mean(&name, &known).map(str::to_owned),

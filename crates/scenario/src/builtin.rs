@@ -5,16 +5,16 @@ use crate::embedded::{SCENARIOS, names, text};
 use crate::error::Error;
 use crate::model::Scenario;
 
-/// What `bentpipe list scenarios` says of a scenario.
+/// Entry of a scenario in `bentpipe list scenarios`.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Summary {
     /// Name by which it is loaded.
     pub name: String,
-    /// One line.
+    /// Title in one line.
     pub title: String,
 }
 
-/// The built-in scenarios.
+/// Returns the built-in scenarios.
 pub fn list() -> Vec<Summary> {
     let title = |name, text| Draft::parse(name, text).map(|draft| draft.title()).unwrap_or_default();
     SCENARIOS
@@ -23,10 +23,10 @@ pub fn list() -> Vec<Summary> {
         .collect()
 }
 
-/// The built-in scenario `name`.
+/// Returns the built-in scenario `name`.
 ///
 /// # Errors
-/// [`Error::UnknownScenario`] with the names that there are.
+/// [`Error::UnknownScenario`] with the known names.
 pub fn builtin(name: &str) -> Result<Scenario, Error> {
     match text(SCENARIOS, name) {
         Some(text) => Draft::parse(name, text)?.scenario(),
@@ -37,10 +37,10 @@ pub fn builtin(name: &str) -> Result<Scenario, Error> {
     }
 }
 
-/// The built-in scenario of this name, or else the file at this path.
+/// Returns the built-in scenario of this name, else the one in the file at this path.
 ///
 /// # Errors
-/// Those of [`Draft::load`] and [`Draft::scenario`].
+/// The errors of [`Draft::load`] and [`Draft::scenario`].
 pub fn load(path_or_name: &str) -> Result<Scenario, Error> {
     Draft::load(path_or_name)?.scenario()
 }

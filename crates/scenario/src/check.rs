@@ -1,4 +1,4 @@
-//! Checks that involve more than one key: whether the parts of a world fit together.
+//! Checks that involve more than one key: consistency of a world's parts.
 
 use bentpipe_net::{ConfigError, LinkConfig};
 use bentpipe_orbit::OrbitError;
@@ -17,7 +17,7 @@ use crate::suggest::did_you_mean;
 use crate::tree::Node;
 use crate::unit::{Codec, MOST_PACKET_BYTES};
 
-/// Reports what makes the world impossible. `root` is the document that the scenario was read from.
+/// Reports inconsistencies of the world. `root` is the document that the scenario was read from.
 pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
     let mut checker = Checker { scenario, root, report };
     scenario.nodes.iter().for_each(|node| checker.node(node));
@@ -29,11 +29,11 @@ pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
     }
 }
 
-/// Positions of satellites are computed at most so often.
+/// Maximum number of computation steps for satellite positions.
 const MOST_STEPS: u64 = 1_000_000;
-/// More satellites than are planned by anybody.
+/// Maximum number of satellites, above all known plans.
 const MOST_SATELLITES: u64 = 100_000;
-/// Between any two of them there may be a path.
+/// Maximum number of ground stations: each pair may need a path.
 const MOST_STATIONS: usize = 1000;
 
 struct Checker<'a> {
@@ -74,7 +74,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Between two different groups, of equal size unless one is a single node.
+    /// Checks that two groups differ and have equal sizes, unless one is a single node.
     fn pairing(&mut self, path: &str, near: &NodeGroup, far: &NodeGroup) {
         let found = if near.name == far.name {
             format!("both ends at \"{}\"", near.name)
@@ -87,7 +87,7 @@ impl Checker<'_> {
         self.mistake(format!("{path}.between"), found, accepted);
     }
 
-    /// One direction of a link group, between these groups of nodes.
+    /// Checks one direction of a link group between these groups of nodes.
     fn direction(&mut self, path: &str, link: &LinkConfig, radio: &Radio, ends: [&str; 2]) {
         let mut checks = vec![];
         if let Some(modem) = &radio.modem {
@@ -111,7 +111,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Members of the node group `name`.
+    /// Returns the number of members of the node group `name`.
     fn count(&self, name: &str) -> u32 {
         self.scenario.nodes.iter().find(|group| group.name == name).map_or(1, |group| group.count)
     }
@@ -141,7 +141,7 @@ impl Checker<'_> {
         self.traffic(&path, flow);
     }
 
-    /// Not everything carries everything.
+    /// Checks that the transport can carry the flow's traffic.
     fn transport(&mut self, path: &str, flow: &FlowGroup) {
         let carriers = flow.traffic.carriers();
         if !carriers.contains(&flow.transport) {
@@ -174,7 +174,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A second path is one of an association, through routers, and fixed.
+    /// Checks a second path: only associations have one; it needs routers and fixed routes.
     fn second_path(&mut self, path: &str, flow: &FlowGroup) {
         let (Some(name), key) = (&flow.second_path, format!("{path}.second-path")) else { return };
         let Some(group) = self.node_group(name, key.clone(), false) else { return };
@@ -206,7 +206,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A source that is slower than the threshold would be late by itself.
+    /// Checks that the threshold for late packets is at least the time between two frames;
+    /// otherwise every frame is late.
     fn pace(&mut self, key: String, frames_per_s: f64, stream: &Streaming) {
         if stream.threshold.as_secs_f64() * frames_per_s < 1.0 {
             let found = format!("{} at {frames_per_s} frames a second", stream.threshold);
@@ -229,7 +230,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The group `name`, or a mistake at `key`.
+    /// Returns the group `name`, or reports a mistake at `key`.
     fn node_group(&mut self, name: &str, key: String, must_be_host: bool) -> Option<NodeGroup> {
         let fits = |group: &&NodeGroup| !must_be_host || group.kind.ends_connections();
         let forwarder = self.scenario.nodes.iter().find(|group| group.name == name);
@@ -257,7 +258,7 @@ impl Checker<'_> {
         None
     }
 
-    /// At most one constellation, which flies, over stations that its satellites reach.
+    /// Checks the constellation: at most one, with valid orbits and reachable ground stations.
     fn constellations(&mut self) {
         let scenario = self.scenario;
         let is_station = |node: &&NodeGroup| matches!(node.kind, NodeKind::GroundStation(_));
@@ -355,7 +356,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Every flow needs a path; hosts do not forward.
+    /// Checks that every flow has a path; hosts do not forward.
     fn routes(&mut self) {
         let network = Network::of(self.scenario);
         for flow in &self.scenario.flows {
@@ -376,19 +377,19 @@ impl Checker<'_> {
     }
 }
 
-/// The name of a node as results show it.
+/// Returns the name of a node as in the results.
 fn spelled(scenario: &Scenario, (group, index): Hop<'_>) -> String {
     let single = scenario.nodes.iter().any(|node| node.name == group && node.count == 1);
     if single { group.to_owned() } else { format!("{group}.{index}") }
 }
 
-/// Where the key at `path` was written, or the nearest key above it.
+/// Returns the place of the key at `path`, or of the nearest key above it.
 fn place_of(root: &Node, path: &str) -> Place {
     let table = root.as_table();
     let mut path = path;
     loop {
         if let Some(entry) = table.and_then(|table| table.find(path)) {
-            // A table is shown by its name, a value by itself.
+            // A mistake shows a table's name, or the value itself.
             let is_table = entry.node.as_table().is_some();
             return if is_table { entry.place.clone() } else { entry.node.place.clone() };
         }

@@ -1,4 +1,4 @@
-//! One connection end without a world around it, as the command line describes it.
+//! Configuration of a single connection end from the command line, without a scenario.
 
 use bentpipe_tcp::Config;
 
@@ -6,8 +6,8 @@ use crate::describe::connection_end;
 use crate::draft::Draft;
 use crate::error::Error;
 
-/// The configuration of an end that uses the algorithm `cc`, with changes such as `tcp.ecn=true` and `cc.max-probes=8`: the keys and
-/// units of a scenario.
+/// Returns the configuration of an end with the algorithm `cc`. Changes such as `tcp.ecn=true` and `cc.max-probes=8` use the keys
+/// and units of a scenario.
 ///
 /// # Errors
 /// [`Error::UnknownAlgorithm`], or [`Error::Mistakes`] with every mistake in `settings`.
@@ -18,7 +18,7 @@ pub fn connection_config<'a>(cc: &str, settings: impl IntoIterator<Item = &'a st
     changed_config(Config { cc: algorithm, recovery, ..usual }, cc, settings)
 }
 
-/// The configuration `base` with changes as [`connection_config`] takes them; `cc` is the name of the algorithm that it has.
+/// Returns `base` with changes as in [`connection_config`]; `cc` is the name of its algorithm.
 ///
 /// # Errors
 /// [`Error::Mistakes`] with every mistake in `settings`.

@@ -1,4 +1,4 @@
-//! A scenario file before it is checked, open to changes by the command line.
+//! A scenario file before its checks, which the command line may change.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::split;
 use crate::suggest::did_you_mean;
 use crate::tree::{Entry, Node, Table, Value};
 
-/// A scenario as its file says it, with the changes of the command line. Nothing is checked before [`Draft::scenario`],
-/// so that changes may depend on each other; a clone is cheap, for sweeps.
+/// Content of a scenario file with the changes of the command line. Checks are made only in [`Draft::scenario`], so that changes
+/// may depend on each other. A clone is cheap, for sweeps.
 #[derive(Clone, Debug)]
 pub struct Draft {
     name: String,
@@ -27,10 +27,10 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// The built-in scenario of this name, or else the file at this path.
+    /// Loads the built-in scenario of this name, else the file at this path.
     ///
     /// # Errors
-    /// [`Error::UnknownScenario`], [`Error::Unreadable`], or [`Error::Mistakes`] if the file is no TOML.
+    /// [`Error::UnknownScenario`], [`Error::Unreadable`], or [`Error::Mistakes`] if the file is not TOML.
     pub fn load(path_or_name: &str) -> Result<Self, Error> {
         if let Some(text) = embedded::text(SCENARIOS, path_or_name) {
             return Self::parse(path_or_name, text);
@@ -47,10 +47,10 @@ impl Draft {
         Self::parse(path_or_name, &text)
     }
 
-    /// The scenario that `text` describes; `file` is named in its mistakes and gives it its name.
+    /// Parses a scenario. `file` appears in its mistakes and defines its name.
     ///
     /// # Errors
-    /// [`Error::Mistakes`] if the text is no TOML.
+    /// [`Error::Mistakes`] if the text is not TOML.
     pub fn parse(file: &str, text: &str) -> Result<Self, Error> {
         let table = parse::document(file, text)?;
         let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
@@ -61,7 +61,7 @@ impl Draft {
     /// Applies `KEY=VALUE`, the argument of `--set`: `link.satellite.loss.rate=1e-4`, `duration=60 s`.
     ///
     /// # Errors
-    /// [`Error::Mistakes`] if that is not of this form, or names a node, link or flow group that is not there.
+    /// [`Error::Mistakes`] if the argument has another form, or names an unknown node, link or flow group.
     pub fn set(&mut self, key_and_value: &str) -> Result<(), Error> {
         let place = Place::Argument(Arc::from(format!("--set {key_and_value}")));
         let split = key_and_value.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
@@ -81,8 +81,8 @@ impl Draft {
         Ok(())
     }
 
-    /// Gives every flow group that is not `fixed` the algorithm `name`. Of the parameters of its algorithm, those that
-    /// the file sets are forgotten and those that [`Draft::set`] sets stay.
+    /// Sets the algorithm of every flow group that is not `fixed` to `name`. Parameters of its algorithm from the file are
+    /// dropped; those from [`Draft::set`] are kept.
     ///
     /// # Errors
     /// [`Error::UnknownAlgorithm`], or [`Error::Mistakes`] if every group is fixed.
@@ -94,7 +94,7 @@ impl Draft {
         Err(mistake(cc_argument(name), "flow", "no flow group under comparison".to_owned(), accepted))
     }
 
-    /// Gives the algorithm `name` to every flow group that is not `fixed` and has none, such as one that [`Draft::set`] described anew.
+    /// Sets the algorithm of every flow group that is not `fixed` and has none, such as one added by [`Draft::set`].
     ///
     /// # Errors
     /// [`Error::UnknownAlgorithm`].
@@ -102,7 +102,7 @@ impl Draft {
         self.give_cc(name, |flow| flow.get("cc").is_none()).map(drop)
     }
 
-    /// Gives the algorithm to the `wanted` flow groups of those that are not `fixed`; whether there was one.
+    /// Sets the algorithm of the `wanted` flow groups that are not `fixed`. Returns true if there was one.
     fn give_cc(&mut self, name: &str, wanted: impl Fn(&Table) -> bool) -> Result<bool, Error> {
         resolve_cc(name)?;
         let place = cc_argument(name);
@@ -119,12 +119,12 @@ impl Draft {
         Ok(given)
     }
 
-    /// Lets every proxy of the scenario do what a class of the file at `path`, the configuration of a proxy on a real link, says: the first class
-    /// that splits connections, or the one with this name. What the scenario says of its proxies in the same keys is forgotten, and they connect
+    /// Configures every proxy of the scenario from a class of the proxy configuration file at `path`. The class is the one with
+    /// this name, or the first one that splits connections. The scenario's own values of these keys are dropped. Proxies connect
     /// onward when a client's connection is established, as the proxy on a real link does.
     ///
     /// # Errors
-    /// Those of [`Deployment::load`], and [`Error::Mistakes`] if there is no such class or no proxy.
+    /// The errors of [`Deployment::load`], and [`Error::Mistakes`] if there is no matching class or no proxy.
     pub fn set_proxies(&mut self, path: &str, class: Option<&str>) -> Result<(), Error> {
         let place = Place::Argument(Arc::from(format!("--proxy {path}")));
         let (deployment, tables) = Deployment::load_with_tables(path)?;
@@ -156,7 +156,7 @@ impl Draft {
             let keys =
                 tables[number].entries.iter().filter(|entry| split::KEYS.contains(&entry.key.as_str()));
             table.entries.extend(keys.cloned());
-            // The kind may come from the command line, which would forget what files say.
+            // The kind may come from the command line, which would override the values from files.
             table.put("kind", Node { value: Value::Text("proxy".to_owned()), place: node.place.clone() });
             table.put("connect", Node { value: Value::Text("late".to_owned()), place: place.clone() });
             changed = true;
@@ -168,7 +168,7 @@ impl Draft {
         Err(mistake(place, "node", "no proxy".to_owned(), accepted))
     }
 
-    /// The typed scenario.
+    /// Returns the typed scenario.
     ///
     /// # Errors
     /// [`Error::Mistakes`] with every mistake in the file and in the changes.
@@ -184,14 +184,14 @@ impl Draft {
         report.unless_mistaken(scenario)
     }
 
-    /// Reads what `describe` names; anything else is a mistake.
+    /// Reads the keys that `describe` names; any other key is a mistake.
     pub(crate) fn read(&self, describe: impl FnOnce(&mut Form<'_>)) -> Result<(), Error> {
         let mut report = Report::default();
         form::read(&self.root, "", &mut report, describe);
         report.unless_mistaken(())
     }
 
-    /// Reads the file that a constellation of elements names: one that is built in, or a path from the folder of the scenario on.
+    /// Loads the element file of a constellation: a built-in one, or a path relative to the scenario's folder.
     fn load_elements(&self, group: &mut ConstellationGroup, report: &mut Report) {
         let Orbits::Elements { file, text } = &mut group.orbits else { return };
         if let Some(built_in) = embedded::text(ELEMENTS, file) {
@@ -217,7 +217,7 @@ impl Draft {
         }
     }
 
-    /// One line about the scenario, as far as it can be had without checking the rest.
+    /// Returns the title of the scenario, without checking the rest.
     pub(crate) fn title(&self) -> String {
         match self.table().get("title").map(|node| &node.value) {
             Some(Value::Text(title)) => title.clone(),
@@ -232,7 +232,7 @@ impl Draft {
         }
     }
 
-    /// A path may add keys to a node, link or flow group, but not name a group that is not there.
+    /// Refuses a path to an unknown group. A path may add keys to a node, link or flow group, but not a new group.
     fn refuse_unknown_group(&self, path: &str, place: &Place) -> Result<(), Error> {
         let mut keys = path.split('.');
         let (Some(section @ ("constellation" | "node" | "link" | "flow")), Some(name), Some(_)) =
@@ -255,7 +255,7 @@ impl Draft {
     }
 }
 
-/// The place of an algorithm that was asked for by name.
+/// Returns the place of an algorithm named on the command line.
 fn cc_argument(name: &str) -> Place {
     Place::Argument(Arc::from(format!("--cc {name}")))
 }

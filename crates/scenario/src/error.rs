@@ -1,38 +1,38 @@
-//! What is wrong with a scenario, for the person who wrote it.
+//! Errors of a scenario, for its author.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::suggest::did_you_mean;
 
-/// A scenario that cannot be used. Every case is a mistake in the request, never one of the program.
+/// Error of a scenario. Every case is a mistake of the user, never of the program.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file cannot be read.
     #[error("{file}: {source}")]
     Unreadable {
-        /// Path as the user gave it.
+        /// Path as typed by the user.
         file: String,
-        /// What the operating system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// Neither a file nor a built-in scenario.
+    /// The name is neither a file nor a built-in scenario.
     #[error("{}", unknown("scenario", .name, .known))]
     UnknownScenario {
-        /// What the user typed.
+        /// Name as typed by the user.
         name: String,
         /// Names of the built-in scenarios.
         known: Vec<String>,
     },
-    /// No such congestion control.
+    /// There is no such congestion control.
     #[error("{}", unknown("algorithm", .name, .known))]
     UnknownAlgorithm {
-        /// What the user typed.
+        /// Name as typed by the user.
         name: String,
-        /// Names of the algorithms, or of the recoveries if that part is the unknown one.
+        /// Known algorithms, or known recoveries if that part is unknown.
         known: Vec<String>,
     },
-    /// An algorithm of the program's own cannot have this name.
+    /// The name of the program's own algorithm is not allowed.
     #[error(
         "found a second algorithm \"{name}\", accepted: for each that the program brings a name that no other has, without `+`, all brought \
          at once"
@@ -41,13 +41,13 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// Mistakes in the file or in the arguments that change it, at least one, each on a line of its own.
+    /// Mistakes in the file or in the arguments that change it: at least one, each on its own line.
     #[error("{}", Lines(.0))]
     Mistakes(Vec<Mistake>),
 }
 
 impl Error {
-    /// The mistakes of a file; empty for the other errors.
+    /// Returns the mistakes of a file; empty for the other errors.
     pub fn mistakes(&self) -> &[Mistake] {
         match self {
             Self::Mistakes(mistakes) => mistakes,
@@ -56,18 +56,18 @@ impl Error {
     }
 }
 
-/// One mistake: where, at which key, what was found and what is accepted.
+/// A mistake, with its place and key, what was found and what is accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mistake {
-    /// Where it was written.
+    /// Place of the mistake.
     pub place: Place,
-    /// Path of the key, such as `link.satellite.rate`; empty if the text is no TOML.
+    /// Path of the key, such as `link.satellite.rate`; empty if the text is not TOML.
     pub key: String,
-    /// What stands there.
+    /// Value found there.
     pub found: String,
-    /// What may stand there.
+    /// Accepted values.
     pub accepted: String,
-    /// What was probably meant.
+    /// Value that was probably meant.
     pub suggestion: Option<String>,
 }
 
@@ -86,11 +86,11 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// So many characters are shown of what was typed, and of what is accepted, which may be a list.
+/// Maximum number of characters shown of the found value and of the accepted ones.
 const SHOWN: usize = 300;
 const SHOWN_ACCEPTED: usize = 4000;
 
-/// The beginning of a long text.
+/// Returns the beginning of a long text.
 fn shortened(text: &str, shown: usize) -> std::borrow::Cow<'_, str> {
     match text.char_indices().nth(shown) {
         Some((end, _)) => format!("{} ... ({} bytes in all)", &text[..end], text.len()).into(),
@@ -98,26 +98,26 @@ fn shortened(text: &str, shown: usize) -> std::borrow::Cow<'_, str> {
     }
 }
 
-/// Where something was written.
+/// Place of a key or value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// In a file.
     File {
         /// Path of the file, or the name of the built-in scenario.
         file: Arc<str>,
-        /// Line, from 1.
+        /// Line number from 1.
         line: usize,
-        /// Column in characters, from 1.
+        /// Column in characters from 1.
         column: usize,
     },
     /// On the command line, such as `--set duration=60 s`.
     Argument(Arc<str>),
-    /// Nowhere: computed from a typed scenario.
+    /// Computed from a typed scenario, without a source text.
     Computed,
 }
 
 impl Place {
-    /// True for the command line, which wins over the file.
+    /// True for the command line, which overrides the file.
     pub(crate) fn is_argument(&self) -> bool {
         matches!(self, Self::Argument(_))
     }
@@ -133,7 +133,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Most mistakes that are reported at once.
+/// Maximum number of mistakes reported at once.
 const LISTED: usize = 100;
 
 struct Lines<'a>(&'a [Mistake]);

@@ -1,17 +1,17 @@
-//! Files that people name: read only if they are files, and not too large.
+//! Reading of files named by users: only regular files of limited size.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// The largest file that is read: more than any scenario, study or recording has.
+/// Maximum size in bytes of a file, above that of any scenario, study or recording.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The text of a file. Pipes and devices may never end, so that they are refused.
+/// Returns the text of a file. Pipes and devices are refused, because they may never end.
 ///
 /// # Errors
-/// Those of the system; [`io::ErrorKind::InvalidInput`] if it is no regular file, [`io::ErrorKind::FileTooLarge`] if it has more than
-/// 256 MiB, [`io::ErrorKind::InvalidData`] if it is no UTF-8.
+/// The errors of the system. [`io::ErrorKind::InvalidInput`] if it is not a regular file, [`io::ErrorKind::FileTooLarge`] above
+/// 256 MiB, [`io::ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_file() {

@@ -1,9 +1,9 @@
-//! Names and meanings of what a scenario may name as a `kind`, in the order in which mistakes list them.
+//! Names and meanings of the `kind` values of a scenario, in the order of error messages.
 
 use bentpipe_mac::MEDIA;
 use bentpipe_middlebox::MIDDLEBOXES;
 
-/// A name, and what it means.
+/// A name and its meaning.
 type Kind = (&'static str, &'static str);
 
 const NODES: &[Kind] = &[
@@ -18,7 +18,7 @@ const NODES: &[Kind] = &[
     ("ground-station", "a host or gateway on the ground that sees the satellites of a constellation"),
 ];
 
-/// `flow.NAME.traffic.kind`.
+/// Values of `flow.NAME.traffic.kind`.
 pub const TRAFFIC_KINDS: &[Kind] = &[
     ("bulk", "as much as TCP takes, without end"),
     ("file", "so many bytes, then the connection closes"),
@@ -33,12 +33,12 @@ pub const TRAFFIC_KINDS: &[Kind] = &[
     ("ftp", "one file after the other, with pauses"),
 ];
 
-/// `node.NAME.kind`. Every middlebox is a router.
+/// Returns the values of `node.NAME.kind`. Every middlebox is a router.
 pub fn node_kinds() -> Vec<Kind> {
     [NODES, MIDDLEBOXES].concat()
 }
 
-/// `link.NAME.medium.kind`.
+/// Returns the values of `link.NAME.medium.kind`.
 pub fn medium_kinds() -> Vec<Kind> {
     [&[("none", "every link of the group has a channel of its own")][..], MEDIA].concat()
 }
@@ -49,7 +49,7 @@ mod tests {
     use crate::Draft;
     use bentpipe_net::{LOSSES, QUEUES};
 
-    /// What the reader of scenarios says it accepts at `key`.
+    /// Returns the values that the scenario reader accepts at `key`, from its error message.
     fn accepted(key: &str) -> Vec<String> {
         let mut draft = Draft::load("geo-dumbbell").unwrap();
         draft.set(&format!("{key}.kind=nonsense")).unwrap();

@@ -1,9 +1,9 @@
-//! Scenarios: TOML files in which every quantity has a unit, read into typed and validated worlds.
+//! Scenarios: TOML files with units for all quantities, read into typed and validated worlds.
 //!
-//! [`load`] reads a built-in scenario or a file into a [`Scenario`]; a [`Draft`] is one that the command line may still
-//! change. Reading order: `model` (what comes out), `form` (how one description of a table reads and shows it),
-//! `describe` (the tables themselves: the reference of the format), `check` (whether the parts fit together), `topology`
-//! (nodes and links one by one, and the routes that drivers send packets on), `routing` (routes that change).
+//! [`load`] reads a built-in scenario or a file into a [`Scenario`]; a [`Draft`] can still be changed by the command
+//! line. Reading order: `model` (the typed result), `form` (description of a table for reading and showing), `describe`
+//! (reference of the file format), `check` (consistency), `topology` (nodes, links and shortest routes), `routing`
+//! (routes that change).
 
 mod algorithm;
 mod builtin;

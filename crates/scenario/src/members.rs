@@ -1,13 +1,13 @@
-//! Members of groups, which differ in number only.
+//! Members of groups, which differ only in their number.
 
 use std::fmt;
 
 /// Index of a node.
 pub type NodeId = u32;
-/// Index of one direction of a link: forward directions are even, their reverse follows.
+/// Index of one direction of a link: forward directions are even, and each reverse one follows.
 pub type LinkId = u32;
 
-/// The name of a member of a group: the group's own if there is only one.
+/// Name of a group's member; the group's own name if it has one member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Name<'a> {
     group: &'a str,
@@ -15,12 +15,12 @@ pub struct Name<'a> {
 }
 
 impl<'a> Name<'a> {
-    /// Of member `index` of a group of `count`.
+    /// Makes the name of member `index` of a group of `count`.
     pub fn of_member(group: &'a str, index: u32, count: u32) -> Self {
         Self { group, index: (count != 1).then_some(index) }
     }
 
-    /// Of something that stands alone.
+    /// Makes the name of a single thing.
     pub fn alone(name: &'a str) -> Self {
         Self { group: name, index: None }
     }
@@ -33,7 +33,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// The members of a group among all things of their kind, which have consecutive numbers.
+/// Members of a group. All things of a kind have consecutive numbers.
 #[derive(Debug)]
 pub(crate) struct Members<'a, G> {
     pub first: u32,
@@ -42,7 +42,7 @@ pub(crate) struct Members<'a, G> {
 }
 
 impl<G> Members<'_, G> {
-    /// The group that something belongs to, by its number, and its index there; nothing if it belongs to none of these, which ascend.
+    /// Returns the group of a number, and the index within it; `None` outside all groups. `all` is in ascending order.
     pub fn find(all: &[Self], number: u32) -> Option<(&Self, u32)> {
         let members = all[..all.partition_point(|members| members.first <= number)].last()?;
         let index = number - members.first;

@@ -1,4 +1,4 @@
-//! A scenario, typed and validated: what the simulator and the emulator build their worlds from.
+//! A typed and validated scenario, from which simulator and emulator build their worlds.
 
 use std::sync::Arc;
 
@@ -19,20 +19,20 @@ use crate::series::Recordings;
 use crate::sky::{ConstellationGroup, Position};
 use crate::split::Split;
 
-/// A world: its nodes, the links between them, the flows over them.
+/// A world of nodes, links between them and flows over them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scenario {
-    /// Name: that of the file without its ending.
+    /// Name of the file without its extension.
     pub name: String,
-    /// One line for `bentpipe list scenarios`.
+    /// Title for `bentpipe list scenarios`, in one line.
     pub title: String,
     /// Simulated time.
     pub duration: Duration,
-    /// Seed of all random streams, unless the command line gives another.
+    /// Seed of all random streams, unless the command line sets another.
     pub seed: u64,
-    /// How packets are routed.
+    /// Routing method.
     pub routing: Routing,
-    /// Constellations of satellites, at most one.
+    /// Constellations of satellites; at most one.
     pub constellations: Vec<ConstellationGroup>,
     /// Groups of hosts and routers.
     pub nodes: Vec<NodeGroup>,
@@ -48,8 +48,8 @@ impl Scenario {
         self.flows.iter().find(|group| !group.fixed).or(self.flows.first())
     }
 
-    /// Gives every flow group that is not `fixed` this algorithm, be it a registered one or a user's own; the recovery
-    /// is the one that the scenario gives to algorithms whose name brings none.
+    /// Sets this algorithm, a registered one or a user's own, for every flow group that is not `fixed`. The recovery is the
+    /// scenario's default for algorithms whose name includes none.
     pub fn set_algorithm(&mut self, algorithm: Algorithm) {
         for flow in self.flows.iter_mut().filter(|flow| !flow.fixed) {
             flow.cc = algorithm.name().to_owned();
@@ -57,7 +57,7 @@ impl Scenario {
         }
     }
 
-    /// The ground stations, in the order of the nodes.
+    /// Returns the ground stations in the order of the nodes.
     pub fn ground_stations(&self) -> Vec<Station> {
         let station = |node: &NodeGroup| match node.kind {
             NodeKind::GroundStation(Position { latitude_deg, longitude_deg, gateway }) => {
@@ -68,7 +68,7 @@ impl Scenario {
         self.nodes.iter().filter_map(station).collect()
     }
 
-    /// A scenario of which only the name is known.
+    /// Makes a scenario with default values, of which only the name is known.
     pub(crate) fn unread(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -84,70 +84,70 @@ impl Scenario {
     }
 }
 
-/// The route of packets: the path with the fewest links, a path through a constellation counting as one, of these the one with the least
-/// delay.
+/// Routing method. The route is the path with the fewest links; a path through a constellation counts as one. At a tie, the least
+/// delay decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Routing {
-    /// The same from beginning to end, whether links are out or not.
+    /// Constant routes, regardless of outages.
     Fixed,
-    /// Links that are out are avoided: every node knows when an outage begins or ends, and routes are looked up hop by hop.
+    /// Routes avoid links in outage. Every node knows at once when an outage begins or ends, and routes are looked up hop by hop.
     AvoidOutages,
 }
 
-/// Whether a node ends connections or only forwards.
+/// Kind of a node.
 #[derive(Clone, PartialEq, Debug)]
 pub enum NodeKind {
-    /// Ends connections.
+    /// A host, which ends connections.
     Host,
-    /// Forwards packets.
+    /// A router, which forwards packets.
     Router,
-    /// Ends connections, forwards packets, and reaches other ground stations through a constellation.
+    /// A ground station. It ends connections, forwards packets, and reaches other stations through a constellation.
     GroundStation(Position),
-    /// Forwards packets and does something with them.
+    /// A router that also processes packets.
     Middlebox(MiddleboxConfig),
-    /// Ends the TCP connections that pass it and opens others in their place (a split-connection PEP, RFC 3135 section 2.4);
-    /// forwards other packets.
+    /// A split-connection PEP (RFC 3135 section 2.4). It terminates passing TCP connections and opens new ones; it forwards other
+    /// packets.
     Proxy(Box<ProxyConfig>),
-    /// Keeps the bundles of flows over DTN that pass it until the next such node has them; forwards other packets.
+    /// A DTN node: it stores bundles of flows over DTN until the next such node has them. It forwards other packets.
     BundleRouter(RouterConfig),
-    /// Passes on what flows over PETRA send, from one lower layer to the other; forwards other packets.
+    /// A PETRA relay: it relays units of flows over PETRA between two lower layers. It forwards other packets.
     RelayEntity(RelayConfig),
 }
 
 /// A split-connection proxy.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ProxyConfig {
-    /// What it does with a connection, in the words of the proxy on a real link.
+    /// Treatment of a connection, as in the configuration of the proxy on a real link.
     pub split: Split,
-    /// When it connects onward if it answers SYNs at once.
+    /// Time of the onward connection if the proxy answers SYNs itself.
     pub connect: Connect,
-    /// When it crashes, with all that it keeps.
+    /// Time of a crash, which loses all state.
     pub dies_at: Option<Duration>,
-    /// Its TCP, on both sides; the send buffer is that of `split`.
+    /// TCP configuration of both sides; the send buffer is that of `split`.
     pub tcp: Arc<bentpipe_tcp::Config>,
 }
 
-/// When a proxy opens the connection onward.
+/// Time when a proxy opens the onward connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Connect {
-    /// With the first segment of the connection that it accepts.
+    /// On the first segment of the accepted connection.
     Early,
-    /// When that connection is established.
+    /// When the accepted connection is established.
     Late,
 }
 
 impl NodeKind {
-    /// True if the packets of others pass through the node.
+    /// True if the node forwards packets of other nodes.
     pub fn forwards(&self) -> bool {
         !matches!(self, Self::Host)
     }
 
-    /// True if connections can begin and end at the node.
+    /// True if connections can begin or end at the node.
     pub fn ends_connections(&self) -> bool {
         matches!(self, Self::Host | Self::GroundStation(_))
     }
 
-    /// What the scenario calls it.
+    /// Returns the name of the kind in scenarios.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Host => "host",
@@ -161,19 +161,19 @@ impl NodeKind {
     }
 }
 
-/// `count` nodes of one kind: `name` if there is one, else `name.0`, `name.1` ...
+/// `count` nodes of one kind: named `name` if there is one, else `name.0`, `name.1` ...
 #[derive(Clone, PartialEq, Debug)]
 pub struct NodeGroup {
     /// Name of the group.
     pub name: String,
-    /// What its members are.
+    /// Kind of its members.
     pub kind: NodeKind,
-    /// How many, at least one.
+    /// Number of members, at least one.
     pub count: u32,
 }
 
-/// Duplex links between two node groups. Between groups of `n` and 1 nodes there are `n` links, between two groups of
-/// `n` nodes there are `n`, one for each pair with the same index.
+/// Duplex links between two node groups. Groups of `n` and 1 nodes have `n` links. Two groups of `n` nodes have `n` links, one
+/// per pair with the same index.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LinkGroup {
     /// Name of the group.
@@ -182,24 +182,24 @@ pub struct LinkGroup {
     pub from: String,
     /// Node group at the far end.
     pub to: String,
-    /// From near to far.
+    /// Direction from near to far.
     pub forward: LinkConfig,
-    /// From far to near.
+    /// Direction from far to near.
     pub reverse: LinkConfig,
-    /// Modem, weather and medium: from near to far, and from far to near.
+    /// Modem, weather and medium of the forward and the reverse direction.
     pub radio: [Radio; 2],
 }
 
-/// The modem, the weather and the shared medium of one direction of a link.
+/// Modem, weather and shared medium of one direction of a link.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Radio {
-    /// How the members of the group share one channel towards a single node; none if each has a channel of its own.
+    /// Access scheme by which the group's members share a channel towards one node; `None` for separate channels.
     pub medium: Option<Access>,
-    /// The modem that turns weather into rate and losses; none if the scenario gives them itself.
+    /// Modem that converts weather into rate and losses; `None` if the scenario sets them directly.
     pub modem: Option<Modem>,
-    /// The weather that the modem sees.
+    /// Weather at the modem.
     pub weather: Weather,
-    /// The files that schedules of this direction were read from.
+    /// Files from which schedules of this direction were read.
     pub recordings: Recordings,
 }
 
@@ -212,61 +212,62 @@ pub struct FlowGroup {
     pub from: String,
     /// Node group of the receivers.
     pub to: String,
-    /// How many flows.
+    /// Number of flows.
     pub count: u32,
-    /// Kept as it is when `compare` or `--cc` changes the algorithm of the others.
+    /// True if `compare` and `--cc` do not change its algorithm.
     pub fixed: bool,
     /// Start of the first flow.
     pub start: Duration,
     /// Each flow starts at `start` plus a uniform draw from `[0, stagger)`.
     pub stagger: Duration,
-    /// Algorithm with recovery as the user wrote it: `peach`, `newreno`, `hybla+sack`.
+    /// Algorithm with recovery as written by the user: `peach`, `newreno`, `hybla+sack`.
     pub cc: String,
-    /// Recovery that goes with an algorithm whose name brings none.
+    /// Recovery of algorithms whose name includes none.
     pub default_recovery: Recovery,
     /// Configuration of the sending end.
     pub sender: Arc<bentpipe_tcp::Config>,
     /// Configuration of the receiving end.
     pub receiver: Arc<bentpipe_tcp::Config>,
-    /// Bytes of IP and TCP headers of every packet on the wire.
+    /// Header bytes (IP and TCP) of every packet on the wire.
     pub header_bytes: u32,
-    /// What the application sends.
+    /// Traffic of the application.
     pub traffic: Traffic,
-    /// What carries it.
+    /// Transport protocol.
     pub transport: Transport,
-    /// Routers through which the second path of an SCTP association goes: that of flow `i` through member `i mod n`.
+    /// Routers on the second path of an SCTP association: flow `i` uses member `i mod n`.
     pub second_path: Option<String>,
-    /// What it chooses of transports that are not TCP.
+    /// Options of transports other than TCP.
     pub options: Options,
     /// Encapsulation of its packets from host to host.
     pub esp: Option<Esp>,
-    /// Its receiving host has no half of an algorithm that wants one there.
+    /// True if the receiving host lacks the receiver half of the algorithm.
     pub plain_receiver: bool,
 }
 
-/// IPsec's Encapsulating Security Payload around every packet of a flow, from host to host (RFC 4303): nodes on the way can neither read nor write
-/// the header of TCP.
+/// ESP encapsulation of every packet of a flow from host to host (IPsec, RFC 4303). Nodes on the path can neither read nor write
+/// the TCP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Esp {
-    /// What the hosts reveal to nodes on the path in spite of it.
+    /// Information that the hosts reveal to nodes on the path.
     pub reveals: Reveals,
-    /// Bytes that the encapsulation adds to every packet.
+    /// Bytes that the encapsulation adds per packet.
     pub overhead_bytes: u32,
 }
 
-/// What nodes on the path may know of encrypted packets.
+/// Information that nodes on the path have about encrypted packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reveals {
-    /// Where the packets come from and go to.
+    /// Only the IP addresses.
     Nothing,
-    /// Which data an acknowledgement belongs to: each packet carries hash values of so many bytes to match them by.
+    /// The data that an acknowledgement belongs to: each packet carries this many bytes of hash values for matching.
     Hashes(u32),
-    /// The same, by a table of connections and sequence numbers that the hosts fill in at the node; no packet grows.
+    /// The data that an acknowledgement belongs to, from a table of connections and sequence numbers that the hosts fill. Packets
+    /// do not grow.
     Mapping,
 }
 
 impl Esp {
-    /// Bytes by which a packet grows.
+    /// Returns the additional bytes per packet.
     pub fn bytes_added(&self) -> u32 {
         match self.reveals {
             Reveals::Hashes(bytes) => self.overhead_bytes + bytes,
@@ -276,7 +277,7 @@ impl Esp {
 }
 
 impl FlowGroup {
-    /// Gives both ends an algorithm and a recovery; a receiver with a recovery of its own keeps that.
+    /// Sets algorithm and recovery of both ends; a receiver's own recovery is kept.
     pub(crate) fn set_ends(&mut self, algorithm: Algorithm, recovery: Recovery) {
         let alike = self.receiver.recovery == self.sender.recovery;
         let sender = Arc::make_mut(&mut self.sender);
@@ -289,102 +290,102 @@ impl FlowGroup {
         }
     }
 
-    /// Bytes of all headers of a packet on the wire, encapsulation included.
+    /// Returns the bytes of all headers of a packet on the wire, encapsulation included.
     pub fn headers_on_wire(&self) -> u32 {
         self.header_bytes + self.esp.map_or(0, |esp| esp.bytes_added())
     }
 }
 
-/// What carries the data of a flow.
+/// Transport protocol of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
-    /// A connection, or several.
+    /// One or several TCP connections.
     Tcp,
-    /// Datagrams without retransmission and congestion control.
+    /// UDP: datagrams without retransmission or congestion control.
     Udp,
-    /// Datagrams without retransmission at the rate that TCP would have (RFC 5348).
+    /// TFRC: datagrams without retransmission, at TCP's rate (RFC 5348).
     Tfrc,
-    /// Datagrams without retransmission, once low-priority probes have found room for them.
+    /// Datagrams without retransmission, admitted after low-priority probes found free capacity.
     Admission,
-    /// The Satellite Transport Protocol.
+    /// Satellite Transport Protocol.
     Stp,
-    /// An association in the manner of SCTP.
+    /// SCTP-like association.
     Sctp,
-    /// Bundles from node to node.
+    /// DTN bundles from node to node.
     Dtn,
-    /// PETRA: units from host to host over a lower layer for each hop between relay entities.
+    /// PETRA: units from host to host, over a lower layer per hop between relay entities.
     Petra,
 }
 
-/// What the application of a flow sends.
+/// Traffic of a flow's application.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Traffic {
-    /// As much as TCP takes, without end.
+    /// Unlimited data.
     Bulk,
-    /// So many bytes, then the connection closes.
+    /// A file of fixed size, after which the connection closes.
     File {
         /// Payload bytes.
         bytes: u64,
     },
-    /// A page again and again: the next begins an idle time after the last byte was acknowledged.
+    /// Repeated pages. The next page begins an idle time after the last byte was acknowledged.
     Pages {
         /// Full segments per page.
         segments: u32,
         /// Time between the end of a page and the start of the next.
         idle: Idle,
-        /// Each page on a fresh connection, or all on one.
+        /// True for a new connection per page, false for one connection.
         fresh_connection: bool,
     },
-    /// Constant bit rate without congestion control: packets of `packet_bytes` on the wire.
+    /// Constant bit rate without congestion control, in packets of `packet_bytes` on the wire.
     Cbr {
         /// Rate on the wire.
         rate: Rate,
         /// Packet size on the wire.
         packet_bytes: u32,
-        /// How the packets follow each other.
+        /// Distribution of the packets' intervals.
         spacing: on_off::Spacing,
     },
-    /// Bursts of constant bit rate and silences.
+    /// Bursts of constant bit rate, separated by silences.
     OnOff(on_off::Config),
-    /// Live video of a stochastic model.
+    /// Live video from a stochastic model.
     Video {
         /// The video.
         video: mpeg::Config,
-        /// How it is sent and judged.
+        /// Sending and evaluation of the video.
         stream: Streaming,
     },
-    /// Live video of recorded frame sizes.
+    /// Live video from recorded frame sizes.
     Frames {
-        /// File of the recording as the scenario names it.
+        /// Path of the recording in the scenario.
         file: String,
-        /// What the file holds.
+        /// Content of the file.
         recording: frames::Recording,
-        /// Frames a second.
+        /// Frames per second.
         frames_per_s: f64,
-        /// From the start again after the last frame.
+        /// True to restart after the last frame.
         repeat: bool,
-        /// How it is sent and judged.
+        /// Sending and evaluation of the video.
         stream: Streaming,
     },
     /// One direction of a telephone call.
     Voice {
         /// Codec.
         codec: voice::Codec,
-        /// Pauses are not sent.
+        /// True if pauses are not sent.
         suppress_silence: bool,
-        /// For how long the listener holds the first packet.
+        /// Time that the listener holds the first packet.
         jitter_buffer: Duration,
     },
-    /// A reader of web pages at the far end: the near end is the server.
+    /// A web browser at the far end; the near end is the server.
     Web(browser::Config),
-    /// A player of adaptive video at the far end: the near end is the server.
+    /// An adaptive-video player at the far end; the near end is the server.
     Adaptive(adaptive::Config),
-    /// A fetcher of files at the far end: the near end is the server.
+    /// A file client at the far end; the near end is the server.
     Ftp(fetch::Config),
 }
 
 impl Traffic {
-    /// What can carry it, the usual first.
+    /// Returns the transports that can carry it, the default first.
     pub fn carriers(&self) -> &'static [Transport] {
         use Transport::{Admission, Dtn, Petra, Sctp, Stp, Tcp, Tfrc, Udp};
         match self {
@@ -398,19 +399,19 @@ impl Traffic {
     }
 }
 
-/// How live video is sent and judged.
+/// Sending and evaluation of live video.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Streaming {
-    /// A frame is played so long after the first, and as much later, as it was sent after the first.
+    /// Playout delay: the first frame is played this long after its arrival, later ones at their original intervals.
     pub playout_delay: Duration,
-    /// A packet that comes later than this after the one before is delayed.
+    /// Threshold of late packets: a packet that arrives later than this after the previous one counts as delayed.
     pub threshold: Duration,
-    /// Over TCP, the tail of a frame waits for the next to fill a segment.
+    /// True if the last part of a frame waits for the next frame to fill a segment (over TCP).
     pub coalesce: bool,
 }
 
 impl Default for Streaming {
-    /// A second of playout delay, 200 ms between packets, full segments.
+    /// Returns a playout delay of 1 s, a threshold of 200 ms and full segments.
     fn default() -> Self {
         Self { playout_delay: Duration::from_secs(1), threshold: Duration::from_millis(200), coalesce: true }
     }
@@ -419,7 +420,7 @@ impl Default for Streaming {
 /// Idle time between two pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Idle {
-    /// Always the same.
+    /// A constant value.
     Fixed(Duration),
     /// Exponentially distributed with this mean.
     Exponential(Duration),

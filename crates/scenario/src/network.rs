@@ -1,22 +1,22 @@
-//! Which nodes reach which. Hosts do not forward.
+//! Reachability of nodes. Hosts do not forward.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::model::{NodeKind, Scenario};
 
-/// A node: its group and its index there.
+/// A node, as its group and its index there.
 pub(crate) type Hop<'a> = (&'a str, u32);
 
-/// Which nodes reach which.
+/// Reachability of nodes.
 pub(crate) struct Network<'a> {
-    /// Connected components of routers that each node belongs to or is linked with.
+    /// Components of connected routers that each node belongs to or is linked to.
     components: HashMap<Hop<'a>, HashSet<usize>>,
-    /// Pairs of hosts with a link of their own.
+    /// Pairs of hosts with a direct link.
     direct: HashSet<(Hop<'a>, Hop<'a>)>,
 }
 
 impl<'a> Network<'a> {
-    /// Of a scenario whose links join nodes that exist.
+    /// Computes the reachability in a scenario whose links join existing nodes.
     pub fn of(scenario: &'a Scenario) -> Self {
         let neighbours = neighbours(scenario);
         let is_router =
@@ -40,7 +40,7 @@ impl<'a> Network<'a> {
         Self { direct: links.collect(), components }
     }
 
-    /// True if `from` reaches `to`: by a link of their own, or through routers.
+    /// True if `from` reaches `to`, over a direct link or through routers.
     pub fn connects(&self, from: Hop<'a>, to: Hop<'a>) -> bool {
         let shared = match (self.components.get(&from), self.components.get(&to)) {
             (Some(near), Some(far)) => !near.is_disjoint(far),
@@ -50,7 +50,7 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The nodes at the other ends of each node's links.
+/// Returns the neighbours of each node.
 fn neighbours(scenario: &Scenario) -> HashMap<Hop<'_>, Vec<Hop<'_>>> {
     let mut neighbours: HashMap<Hop<'_>, Vec<Hop<'_>>> = HashMap::new();
     let count =
@@ -59,7 +59,7 @@ fn neighbours(scenario: &Scenario) -> HashMap<Hop<'_>, Vec<Hop<'_>>> {
         let stations = scenario.nodes.iter().filter(|group| matches!(group.kind, NodeKind::GroundStation(_)));
         stations.map(|group| (group.name.as_str(), 0))
     };
-    // A constellation joins all of its ground stations.
+    // A constellation connects all of its ground stations.
     for (near, far) in stations().flat_map(|near| stations().map(move |far| (near, far))) {
         neighbours.entry(near).or_default().extend((near != far).then_some(far));
     }

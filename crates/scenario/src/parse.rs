@@ -1,4 +1,4 @@
-//! From TOML text to a tree that remembers lines and columns.
+//! Parser from TOML text to a tree with line and column numbers.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue, Error as TomlError};
 use crate::error::{Error, Mistake, Place};
 use crate::tree::{Entry, Node, Table, Value};
 
-/// Reads the text of a whole file.
+/// Parses the text of a whole file.
 pub(crate) fn document(file: &str, text: &str) -> Result<Table, Error> {
     let source = Source::new(file, text);
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -19,7 +19,8 @@ pub(crate) fn document(file: &str, text: &str) -> Result<Table, Error> {
     Ok(source.table(table.get_ref()))
 }
 
-/// Reads the value of `--set KEY=VALUE`: a TOML number, boolean, list, table or quoted string, anything else as text.
+/// Parses the value of `--set KEY=VALUE`: a TOML number, boolean, list, table or quoted string. Everything else is
+/// text.
 pub(crate) fn argument(text: &str, place: &Place) -> Node {
     let value = match DeValue::parse(text) {
         Ok(value) => Source::new("", text).value(value.get_ref()),
@@ -30,7 +31,7 @@ pub(crate) fn argument(text: &str, place: &Place) -> Node {
     node
 }
 
-/// Sets the place of a node and of all below it.
+/// Sets the place of a node and of all nodes below it.
 fn relocate(node: &mut Node, place: &Place) {
     node.place = place.clone();
     match &mut node.value {
@@ -48,7 +49,7 @@ fn relocate(node: &mut Node, place: &Place) {
 struct Source<'a> {
     file: Arc<str>,
     text: &'a str,
-    /// Where each line begins.
+    /// Start of each line.
     lines: Vec<usize>,
 }
 
@@ -83,7 +84,7 @@ impl<'a> Source<'a> {
             DeValue::Datetime(date) => Value::Text(date.to_string()),
             DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
                 Ok(number) => Value::Whole(number),
-                // Beyond the range of every count: refused where a count is wanted.
+                // Beyond the range of every count: refused if a count is required.
                 Err(_) => Value::Real(number.as_str().parse().unwrap_or(f64::INFINITY)),
             },
             DeValue::Float(number) => Value::Real(number.as_str().parse().unwrap_or(f64::NAN)),

@@ -1,4 +1,4 @@
-//! Measurements of links in files: time series as CSV, and packet-delivery traces.
+//! Link measurements in files: time series as CSV, and packet-delivery traces.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,72 +9,72 @@ use bentpipe_net::{Outage, Outages};
 use crate::embedded::{SERIES, text};
 use crate::file::read_text;
 
-/// The most rows of a time series, and the most opportunities of a trace.
+/// Maximum number of rows of a time series, and of opportunities of a trace.
 const MOST_ROWS: usize = 1_000_000;
 const MOST_OPPORTUNITIES: usize = 10_000_000;
-/// The most outages that the rates of zero of a file make.
+/// Maximum number of outages caused by zero rates in a file.
 const MOST_OUTAGES: u64 = 1_000_000;
 
-/// The files that one direction of a link was read from.
+/// Files from which one direction of a link was read.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Recordings {
-    /// Rates.
+    /// Rate series.
     pub rate: Option<Series>,
-    /// Moments at which packets are carried, in place of a rate.
+    /// Packet-delivery trace, instead of a rate.
     pub deliveries: Option<Deliveries>,
-    /// Delays.
+    /// Delay series.
     pub delay_one_way: Option<Series>,
-    /// Probabilities of loss.
+    /// Loss probability series.
     pub loss: Option<Series>,
-    /// When nothing is carried, because the file of the rates says zero, and after how long that begins anew.
+    /// Outages caused by zero rates in the file, and the period after which they repeat.
     pub(crate) gaps: (Vec<(Duration, Duration)>, Option<Duration>),
 }
 
-/// One column of a CSV file over another that holds times.
+/// Time series: one column of a CSV file over another one that holds times.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Series {
-    /// The file as the scenario names it.
+    /// Path of the file in the scenario.
     pub file: String,
-    /// Name of the column in the first line.
+    /// Name of the column, from the header line.
     pub column: String,
-    /// Unit of the column; empty if it has none, or the fields say it.
+    /// Unit of the column; empty if it has none, or if the fields include it.
     pub unit: String,
-    /// What the numbers of the column are multiplied by.
+    /// Factor that the numbers of the column are multiplied by.
     pub factor: f64,
-    /// Name of the column with the times; empty for the first.
+    /// Name of the time column; empty for the first column.
     pub time: String,
     /// Unit of the times, if they are numbers.
     pub time_unit: Duration,
-    /// When the series begins anew.
+    /// Time when the series repeats.
     pub repeat: Repeat,
-    /// Where the path of the file begins.
+    /// Folder that the file's path is relative to.
     pub(crate) folder: PathBuf,
 }
 
-/// When a series begins anew.
+/// Time when a series repeats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Repeat {
-    /// Never: its last row holds for ever.
+    /// Never: the last row holds for the rest of the run.
     Never,
-    /// When its last row has held for as long as the one before it.
+    /// After the last row has lasted as long as the one before it.
     AtEnd,
-    /// After so long.
+    /// After this period.
     Every(Duration),
 }
 
-/// A packet-delivery trace: on each line a time in whole milliseconds at which the link carries 1504 bytes.
+/// Packet-delivery trace: each line is a time in whole milliseconds at which the link carries 1504 bytes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Deliveries {
-    /// The file as the scenario names it.
+    /// Path of the file in the scenario.
     pub file: String,
-    /// From the start again after the last line.
+    /// True to restart after the last line.
     pub repeat: bool,
-    /// Where the path of the file begins.
+    /// Folder that the file's path is relative to.
     pub(crate) folder: PathBuf,
 }
 
 impl Default for Series {
-    /// No file yet; times in seconds in the first column.
+    /// Returns a series without a file, with times in seconds in the first column.
     fn default() -> Self {
         Self {
             file: String::new(),
@@ -89,10 +89,10 @@ impl Default for Series {
     }
 }
 
-/// What is wrong with a file: on which line, what was found and what is accepted.
+/// Mistake in a file, with its line, what was found and what is accepted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Wrong {
-    /// From 1.
+    /// Line number from 1.
     pub line: usize,
     pub found: String,
     pub accepted: String,
@@ -104,10 +104,10 @@ impl Wrong {
     }
 }
 
-/// Most mistakes of one file that are reported.
+/// Maximum number of reported mistakes per file.
 const TOLD: usize = 10;
 
-/// The text of a file that a scenario names: of one that is built in, or at a path from `folder` on; and what mistakes in it are named after.
+/// Returns the text of a file and its name in messages. The file is built in, or at a path relative to `folder`.
 pub(crate) fn text_of(folder: &Path, file: &str) -> Result<(Arc<str>, String), String> {
     if let Some(text) = text(SERIES, file) {
         return Ok((file.into(), text.to_owned()));
@@ -117,7 +117,7 @@ pub(crate) fn text_of(folder: &Path, file: &str) -> Result<(Arc<str>, String), S
     Ok((path.display().to_string().into(), text))
 }
 
-/// A field of the column, with its time and line.
+/// Field of the column with its time and line.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Field {
     pub line: usize,
@@ -125,7 +125,8 @@ pub(crate) struct Field {
     pub text: String,
 }
 
-/// The fields of a series in a CSV file, the first at time zero, and the time from the last row but one to the last. Empty fields are left out: the value stays what it was.
+/// Reads the fields of a series in a CSV file, the first at time zero. Also returns the time between the last two rows. Empty
+/// fields are left out: the value does not change.
 pub(crate) fn fields(series: &Series, text: &str) -> Result<(Vec<Field>, Duration), Vec<Wrong>> {
     let head = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or("");
     let delimiter =
@@ -185,7 +186,7 @@ pub(crate) fn fields(series: &Series, text: &str) -> Result<(Vec<Field>, Duratio
     if wrong.is_empty() { Ok((found, step)) } else { Err(wrong) }
 }
 
-/// One row: its field if it is not empty, and how long after the row before it is.
+/// Reads one row: its field unless empty, and the time since the previous row.
 fn row(
     series: &Series,
     (time, value): (Option<&str>, Option<&str>),
@@ -217,7 +218,7 @@ fn row(
     Ok(((!is_empty).then(|| Field { line, at, text: text.to_owned() }), since))
 }
 
-/// Seconds of a number, or of a date since 1970.
+/// Returns the seconds of a number, or of a date since 1970.
 fn seconds(text: &str, unit: Duration) -> Option<f64> {
     match text.parse::<f64>() {
         Ok(number) => Some(number * unit.as_secs_f64()).filter(|seconds| seconds.is_finite()),
@@ -233,7 +234,7 @@ fn unreadable(error: &csv::Error) -> Wrong {
     Wrong::new(line, error.to_string(), "lines of fields, separated by commas, semicolons or tabs")
 }
 
-/// The milliseconds of a packet-delivery trace.
+/// Reads the milliseconds of a packet-delivery trace.
 pub(crate) fn deliveries(text: &str) -> Result<Vec<u32>, Vec<Wrong>> {
     let (mut millis, mut wrong) = (Vec::new(), Vec::new());
     for (index, line) in text.lines().enumerate() {
@@ -269,10 +270,10 @@ pub(crate) fn deliveries(text: &str) -> Result<Vec<u32>, Vec<Wrong>> {
 }
 
 impl Recordings {
-    /// Adds the times in which nothing is carried to the outages of a link, until `end`.
+    /// Adds the intervals without a rate to the outages of a link, until `end`.
     ///
     /// # Errors
-    /// How many that would be, if they are too many.
+    /// The number of outages, if it is too large.
     pub(crate) fn add_gaps(&self, outages: &mut Outages, end: Duration) -> Result<(), u64> {
         let (gaps, period) = &self.gaps;
         if gaps.is_empty() {

@@ -1,13 +1,13 @@
-//! The configuration of a shared channel, from a direction of a link and its access scheme.
+//! Configuration of a shared channel, from a direction of a link and its access scheme.
 
 use bentpipe_mac::{Access, MediumConfig, TerminalConfig};
 use bentpipe_net::{ConfigError, LinkConfig, OutageEffect, QueueConfig, Schedule};
 
-/// The channel that `terminals` members of a link group share by `access`, and what is each one's own: its queue and its errors.
+/// Returns the channel that `terminals` members of a link group share by `access`, and each member's queue and errors.
 ///
 /// # Errors
-/// If the direction has what a shared channel cannot have, or there can be no such channel. Fields are named as in the file, from the
-/// direction on.
+/// If the direction has a property that a shared channel does not support, or the channel is impossible. Field names are as in
+/// the file, relative to the direction.
 pub fn shared_channel(
     link: &LinkConfig,
     access: &Access,

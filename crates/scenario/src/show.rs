@@ -1,4 +1,4 @@
-//! From a typed scenario back to TOML, with every default spelled out.
+//! Conversion of a typed scenario to TOML, with every default written out.
 
 use bentpipe_tcp::Config;
 
@@ -7,14 +7,14 @@ use crate::form;
 use crate::model::Scenario;
 use crate::tree::{Entry, Node, Table, Value};
 
-/// Longest line of an inline table; a longer table gets a section of its own.
+/// Maximum line length of an inline table; a longer table becomes a section.
 const LINE: usize = 100;
 
 impl Scenario {
-    /// The scenario as TOML that reads back to the same scenario, with every default spelled out.
+    /// Returns the scenario as TOML, with every default written out. Reading it yields the same scenario.
     ///
-    /// The `tcp` table is that of the first flow group; the others say what differs, as the reverse direction of a link
-    /// does. A user's own algorithm is shown by its name, which no file can bring back.
+    /// The `tcp` table is that of the first flow group. Other groups list their differences, as the reverse direction
+    /// of a link does. A user's own algorithm is shown by its name, which a file cannot restore.
     pub fn to_toml(&self) -> String {
         let defaults = self.flows.first().map(|flow| {
             let mut config = Config::clone(&flow.sender);
@@ -42,7 +42,7 @@ fn write(text: &mut String, path: &str, table: &Table) {
     for entry in sections {
         let path = if path.is_empty() { entry.key.clone() } else { format!("{path}.{}", entry.key) };
         let Value::Table(table) = &entry.node.value else { continue };
-        // A table that only holds sections needs no header of its own.
+        // A table that only contains sections needs no header.
         if !table.entries.iter().all(|entry| is_section(&path, entry)) {
             text.push_str(&format!("\n[{path}]\n"));
         }
@@ -54,7 +54,7 @@ fn line(entry: &Entry) -> String {
     format!("{} = {}", entry.key, entry.node.value)
 }
 
-/// Top-level tables, groups, and what is too long for a line.
+/// True for top-level tables, groups, and tables too long for a line.
 fn is_section(path: &str, entry: &Entry) -> bool {
     let outer = path.is_empty() || matches!(path, "constellation" | "node" | "link" | "flow");
     entry.node.as_table().is_some() && (outer || line(entry).len() > LINE)

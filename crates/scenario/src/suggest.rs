@@ -1,4 +1,4 @@
-/// The known word nearest to what was typed, if one is near enough to be meant.
+/// Returns the known word nearest to the typed one, if the distance is small enough.
 pub fn did_you_mean<'a, S: AsRef<str>>(typed: &str, known: &'a [S]) -> Option<&'a str> {
     let typed = typed.to_lowercase();
     let nearness = |word: &str| {
@@ -10,7 +10,8 @@ pub fn did_you_mean<'a, S: AsRef<str>>(typed: &str, known: &'a [S]) -> Option<&'
         .iter()
         .map(|word| (nearness(word.as_ref()), word.as_ref()))
         .filter(|(near, _)| *near >= 0.5)
-        // The first of equals wins, so that the answer does not depend on the order of iteration.
+        // The first of equally near words wins, so that the result does not depend on iteration
+        // order.
         .fold(None, |best: Option<(f64, &str)>, next| match best {
             Some(best) if best.0 >= next.0 => Some(best),
             _ => Some(next),

@@ -1,4 +1,4 @@
-//! Nodes and links of a scenario one by one, and the shortest routes between them.
+//! Nodes and links of a scenario, and the shortest routes between them.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -14,38 +14,38 @@ use crate::members::{LinkId, Members, Name, NodeId};
 use crate::model::{LinkGroup, NodeGroup, NodeKind, Scenario};
 use crate::sky::{ConstellationGroup, SkyNode, SkyPlan, shared_plan};
 
-/// Groups of which no graph can be made.
+/// Reason why a scenario has no graph.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum TopologyError {
     /// A link or flow group names a node group that does not exist.
     #[error("{user}: there is no node group \"{name}\"")]
     UnknownNode {
-        /// `link` or `flow` with its name.
+        /// `link` or `flow`, with its name.
         user: String,
-        /// Name that was looked for.
+        /// Name of the missing group.
         name: String,
     },
     /// Two groups share a name, or a group is empty.
     #[error("{0}")]
     Unnameable(String),
-    /// A constellation cannot fly, or not until the end.
+    /// A constellation's orbits are invalid, or end before the scenario.
     #[error("constellation.{constellation}: {error}")]
     Orbit {
         /// Name of the constellation.
         constellation: String,
-        /// What is wrong.
+        /// Error of the orbits.
         error: OrbitError,
     },
-    /// Two ground stations that no path through the constellation ever joins.
+    /// Two ground stations that never have a path through the constellation.
     #[error(
         "constellation.{constellation}: found no path from {from} to {to} at any time, accepted: an elevation-mask, orbits and places that give one"
     )]
     NeverJoined {
         /// Name of the constellation.
         constellation: String,
-        /// Ground station at which packets would enter.
+        /// Ground station at which packets enter.
         from: String,
-        /// Ground station at which they would leave.
+        /// Ground station at which packets leave.
         to: String,
     },
     /// The two node groups of a link group cannot be paired.
@@ -53,39 +53,39 @@ pub enum TopologyError {
     Unpairable {
         /// Name of the link group.
         link: String,
-        /// Nodes at the near end.
+        /// Number of nodes at the near end.
         from: u32,
-        /// Nodes at the far end.
+        /// Number of nodes at the far end.
         to: u32,
     },
 }
 
-/// The graph of a world.
+/// Graph of a world.
 ///
-/// Worlds may have very many nodes and links that differ in number only, so none has anything of its own beside its place in the graph.
+/// Worlds may have millions of nodes and links that differ only in number. No per-node or per-link data exists besides the graph.
 #[derive(Debug)]
 pub struct Topology<'a> {
     /// Nodes, in the order of the scenario.
     nodes: Vec<Members<'a, NodeGroup>>,
     /// Duplex links, in the order of the scenario.
     links: Vec<Members<'a, LinkGroup>>,
-    /// Names of the satellites, which come after all other nodes.
+    /// Names of the satellites, which follow all other nodes.
     satellites: Vec<String>,
-    /// Duplex links of the constellation, which come after all others.
+    /// Duplex links of the constellation, which follow all others.
     sky_links: Vec<SkyEdge<'a>>,
-    /// Nodes and links as routes see them.
+    /// Nodes and links for the route search.
     pub graph: Arc<Graph>,
-    /// What the constellation does, if there is one; its satellites and links come after all others.
+    /// Plan of the constellation, if there is one.
     pub sky: Option<Arc<SkyPlan>>,
     trees: BTreeMap<NodeId, Tree>,
 }
 
-/// A host or a router.
+/// A node of the ground or a satellite.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'a> {
     /// Name of the node.
     pub name: Name<'a>,
-    /// What it is.
+    /// Kind of the node.
     pub kind: &'a NodeKind,
 }
 
@@ -97,39 +97,39 @@ struct SkyEdge<'a> {
     configs: [LinkConfig; 2],
 }
 
-/// What routes are found in.
+/// Graph for the route search.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
     /// Near and far end of each duplex link.
     ends: Vec<[NodeId; 2]>,
-    /// Typical one-way delays forward and reverse of the links of a group, which begin at this duplex link; those of a constellation are
+    /// Typical one-way delays, forward and reverse, of a group of links that begins at this duplex link. Constellation links are
     /// left out.
     delays: Vec<(u32, [Duration; 2])>,
-    /// Directions of links that lead to each node, those to one after those to another.
+    /// Link directions, sorted by the node that they lead to.
     into: Vec<LinkId>,
-    /// Where those to each node end in `into`.
+    /// End of each node's range in `into`.
     into_ends: Vec<u32>,
-    /// Nodes that the packets of others pass through.
+    /// True for nodes that forward packets.
     forwards: Vec<bool>,
-    /// Ground stations, in the order of the nodes: a constellation joins each with each.
+    /// Ground stations in the order of the nodes. A constellation connects all of them.
     pub stations: Vec<NodeId>,
 }
 
-/// The next hops of all nodes on their shortest routes to one.
+/// Next hops of all nodes on their shortest routes to one node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tree {
-    /// By node; [`NOWHERE`] at the root and without a path, [`THROUGH_SKY`] where the constellation is next.
+    /// Next hop of each node; [`NOWHERE`] at the root and without a path, [`THROUGH_SKY`] into the constellation.
     pub next_hops: Vec<LinkId>,
-    /// The ground station at which packets leave the sky: number among [`Graph::stations`].
+    /// Ground station at which packets leave the constellation, by its number in [`Graph::stations`].
     pub landing: Option<u32>,
 }
 
-/// A direction of a link as routes see it.
+/// A link direction in the route search.
 #[derive(Clone, Copy, Debug)]
 pub struct Hop {
-    /// Where it begins.
+    /// Node where it begins.
     pub from: NodeId,
-    /// Where it leads.
+    /// Node where it ends.
     pub to: NodeId,
 }
 
@@ -142,9 +142,9 @@ pub struct Edge<'a> {
     pub group: &'a str,
     /// `forward` or `reverse`.
     pub direction: &'static str,
-    /// What it does to packets.
+    /// Configuration of the direction.
     pub config: &'a LinkConfig,
-    /// How the members of its group share one channel, if they do; `config` is then that of the channel and of each member's queue.
+    /// Access scheme if the group's members share a channel. `config` then describes the channel and each member's queue.
     pub medium: Option<&'a Access>,
 }
 
@@ -153,10 +153,10 @@ pub const NOWHERE: LinkId = LinkId::MAX;
 /// Next hop of a ground station that sends through the constellation.
 pub const THROUGH_SKY: LinkId = LinkId::MAX - 1;
 
-/// The two directions of a link, by the last bit of their numbers.
+/// Names of the two directions, indexed by the last bit of the link number.
 const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
 
-/// A typical value of a quantity that may vary: where it begins.
+/// Returns the initial value of a quantity, as its typical value.
 pub fn initial<T: Quantity>(schedule: &Schedule<T>) -> u64 {
     match schedule {
         Schedule::Constant(value) => value.raw(),
@@ -166,10 +166,10 @@ pub fn initial<T: Quantity>(schedule: &Schedule<T>) -> u64 {
 }
 
 impl<'a> Topology<'a> {
-    /// The graph that a scenario describes.
+    /// Makes the graph of a scenario.
     ///
     /// # Errors
-    /// [`TopologyError`] for scenarios that were not read from a file: those are checked.
+    /// [`TopologyError`] for scenarios not read from a file; files are checked earlier.
     pub fn new(scenario: &'a Scenario) -> Result<Self, TopologyError> {
         let mut topology = Self {
             nodes: Vec::new(),
@@ -207,22 +207,22 @@ impl<'a> Topology<'a> {
         Ok(topology)
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn node_count(&self) -> usize {
         self.graph.forwards.len()
     }
 
-    /// How many directions of links there are.
+    /// Returns the number of link directions.
     pub fn link_count(&self) -> usize {
         2 * self.graph.ends.len()
     }
 
-    /// How many of them are of the ground; those of the constellation come after.
+    /// Returns the number of link directions on the ground; those of the constellation follow them.
     pub fn ground_link_count(&self) -> usize {
         self.link_count() - 2 * self.sky_links.len()
     }
 
-    /// A node.
+    /// Returns a node.
     pub fn node(&self, id: NodeId) -> Node<'_> {
         match Members::find(&self.nodes, id) {
             Some((Members { count, group, .. }, index)) => {
@@ -235,12 +235,12 @@ impl<'a> Topology<'a> {
         }
     }
 
-    /// All nodes.
+    /// Returns all nodes.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node<'_>> {
         (0..self.node_count()).map(|id| self.node(id as NodeId))
     }
 
-    /// A direction of a link.
+    /// Returns a link direction.
     pub fn link(&self, id: LinkId) -> Edge<'_> {
         let side = id as usize % 2;
         let direction = DIRECTIONS[side];
@@ -261,19 +261,19 @@ impl<'a> Topology<'a> {
         }
     }
 
-    /// All directions of links.
+    /// Returns all link directions.
     pub fn links(&self) -> impl ExactSizeIterator<Item = Edge<'_>> {
         (0..self.link_count()).map(|id| self.link(id as LinkId))
     }
 
-    /// Adds the satellites and links that the flows of a scenario use. Routes lead through them as the plan says, so they are no part of
-    /// what routes are found in.
+    /// Adds the satellites and links used by the flows of a scenario. The plan defines the routes through them, so the route
+    /// search leaves them out.
     fn add_sky(&mut self, scenario: &Scenario, group: &'a ConstellationGroup) -> Result<(), TopologyError> {
         let constellation = &group.name;
         let refused = |error| TopologyError::Orbit { constellation: constellation.clone(), error };
         let crossings = self.crossings(scenario)?;
         let plan = shared_plan(scenario, group, &crossings).map_err(refused)?;
-        // Of no time at all nothing can be said.
+        // A scenario of zero duration has no path at any time; this is not an error.
         let never = plan.never.first().filter(|_| !scenario.duration.is_zero());
         if let Some(&(from, to)) = never {
             let (from, to) = (self.station_name(from).to_string(), self.station_name(to).to_string());
@@ -307,7 +307,8 @@ impl<'a> Topology<'a> {
         self.node(self.graph.stations[station as usize]).name
     }
 
-    /// Where the packets of the flows enter the sky and where they leave it: pairs of ground stations by number, each once.
+    /// Returns the pairs of ground stations, by number, at which packets enter and leave the constellation. Each pair occurs
+    /// once.
     fn crossings(&mut self, scenario: &Scenario) -> Result<Vec<(u32, u32)>, TopologyError> {
         let mut crossings = BTreeSet::new();
         for flow in &scenario.flows {
@@ -323,10 +324,10 @@ impl<'a> Topology<'a> {
         Ok(crossings.into_iter().collect())
     }
 
-    /// The nodes of a group that `user` names.
+    /// Returns the nodes of a group that `user` names.
     ///
     /// # Errors
-    /// [`TopologyError::UnknownNode`], which names the user.
+    /// [`TopologyError::UnknownNode`], which includes `user`.
     pub fn group(
         &self,
         user: impl Fn() -> String,
@@ -357,28 +358,28 @@ impl<'a> Topology<'a> {
         Ok(())
     }
 
-    /// Where packets from one node to another enter the sky and where they leave it, by number of ground station; none if they stay on
-    /// the ground.
+    /// Returns the ground stations, by number, at which packets between two nodes enter and leave the constellation. `None` for a
+    /// path on the ground.
     pub fn crossing(&mut self, from: NodeId, to: NodeId) -> Option<(u32, u32)> {
         let graph = &self.graph;
         let tree = self.trees.entry(to).or_insert_with(|| graph.tree(to, |_| true));
         graph.crossing(tree, from)
     }
 
-    /// Forgets what routes were found with, which takes memory and is found anew for those that are asked for later.
+    /// Frees the memory of the route search; later calls compute it again.
     pub fn forget_trees(&mut self) {
         self.trees.clear();
     }
 
-    /// Rate of a link, the first if it varies.
+    /// Returns the rate of a link, the first value if it varies.
     pub fn rate(&self, link: LinkId) -> Rate {
         Rate::from_bps(initial(&self.link(link).config.rate))
     }
 
-    /// Appends the links of the shortest route to `route`, except those through the sky: fewest hops, of these the least delay, of
-    /// these the links named first. Hosts do not forward. False if there is no route.
+    /// Appends the links of the shortest route to `route`, without those through the constellation. The route has the fewest
+    /// hops, then the least delay, then the links named first. Hosts do not forward. Returns false without a route.
     pub fn route(&mut self, from: NodeId, to: NodeId, route: &mut Vec<LinkId>) -> bool {
-        // The routes to a node with one link are those to its neighbour and that link: a tree for each neighbour will do.
+        // A node with one link has its neighbour's routes plus that link: one tree per neighbour is enough.
         let graph = &self.graph;
         let (root, last) = match *graph.leading_to(to) {
             [only] => (graph.hop(only).from, Some(only)),
@@ -408,25 +409,25 @@ impl<'a> Topology<'a> {
 }
 
 impl Graph {
-    /// The directions of links that lead to a node.
+    /// Returns the link directions that lead to a node.
     fn leading_to(&self, node: NodeId) -> &[LinkId] {
         let begin = node.checked_sub(1).map_or(0, |before| self.into_ends[before as usize]);
         &self.into[begin as usize..self.into_ends[node as usize] as usize]
     }
 
-    /// A direction of a link.
+    /// Returns a link direction.
     pub fn hop(&self, link: LinkId) -> Hop {
         let [near, far] = self.ends[link as usize / 2];
         if link.is_multiple_of(2) { Hop { from: near, to: far } } else { Hop { from: far, to: near } }
     }
 
-    /// Typical one-way delay of a link that is not of a constellation.
+    /// Returns the typical one-way delay of a ground link.
     pub fn delay_one_way(&self, link: LinkId) -> Duration {
         let group = self.delays.partition_point(|(first, _)| *first <= link / 2) - 1;
         self.delays[group].1[link as usize % 2]
     }
 
-    /// Sorts the directions of links by where they lead to.
+    /// Sorts the link directions by their end node.
     fn collect_into(&mut self) {
         self.ends.shrink_to_fit();
         let mut into: Vec<_> = (0..2 * self.ends.len() as LinkId).collect();
@@ -437,9 +438,9 @@ impl Graph {
         self.into = into;
     }
 
-    /// The next hop of every node on its shortest route to `root` over links that are `usable` (Dijkstra 1959, backwards);
-    /// [`NOWHERE`] at the root and without a route. A path through a constellation counts as one hop, and leads to the ground station that
-    /// is nearest to the root.
+    /// Computes every node's next hop on its shortest route to `root` over `usable` links (Dijkstra 1959, backwards). It is
+    /// [`NOWHERE`] at the root and without a route. A path through a constellation counts as one hop, and ends at the ground
+    /// station nearest to the root.
     pub fn tree(&self, root: NodeId, usable: impl Fn(LinkId) -> bool) -> Tree {
         let mut landing = None;
         let mut next_hop = vec![NOWHERE; self.forwards.len()];
@@ -471,7 +472,8 @@ impl Graph {
         Tree { next_hops: next_hop, landing }
     }
 
-    /// Where a packet from a node enters the sky and where it leaves it, by number of ground station; none if it stays on the ground.
+    /// Returns the ground stations, by number, where packets from a node enter and leave the constellation. `None` for a path on
+    /// the ground.
     fn crossing(&self, tree: &Tree, from: NodeId) -> Option<(u32, u32)> {
         let mut node = from;
         loop {

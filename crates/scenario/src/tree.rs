@@ -1,17 +1,17 @@
-//! A TOML document with the place of every key and value.
+//! TOML document with the place of every key and value.
 
 use std::fmt;
 
 use crate::error::Place;
 
-/// A value and where it was written.
+/// A value with its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
     pub value: Value,
     pub place: Place,
 }
 
-/// A TOML value. A date is kept as its text, since no scenario contains one.
+/// A TOML value. A date is kept as text, since scenarios have no dates.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Value {
     Text(String),
@@ -22,30 +22,30 @@ pub(crate) enum Value {
     Table(Table),
 }
 
-/// A table in the order of the file.
+/// Table in the order of the file.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Table {
     pub entries: Vec<Entry>,
-    /// The value that stood here before `--set` reached into it: `loss = "none"` with `loss.rate` set.
+    /// Value before `--set` changed a key below it, such as `loss = "none"` before `loss.rate`.
     pub bare: Option<Box<Node>>,
 }
 
-/// A key of a table and its value.
+/// Key of a table with its value.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub key: String,
-    /// Where the key was written.
+    /// Place of the key.
     pub place: Place,
     pub node: Node,
 }
 
 impl Node {
-    /// A value that was not written anywhere.
+    /// Makes a value without a place in a text.
     pub fn computed(value: Value) -> Self {
         Self { value, place: Place::Computed }
     }
 
-    /// The table that this is, or becomes at `place` by keeping a bare value aside.
+    /// Returns the table in this node. A bare value is moved aside into a new table at `place`.
     pub fn table_mut(&mut self, place: &Place) -> &mut Table {
         if !matches!(self.value, Value::Table(_)) {
             let table = Self { value: Value::Table(Table::default()), place: place.clone() };
@@ -67,14 +67,14 @@ impl Node {
 }
 
 impl PartialEq for Node {
-    /// Equal values, wherever they were written.
+    /// Compares values, not places.
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
     }
 }
 
 impl PartialEq for Table {
-    /// Equal entries in any order.
+    /// Compares entries in any order.
     fn eq(&self, other: &Self) -> bool {
         self.bare == other.bare
             && self.entries.len() == other.entries.len()
@@ -91,7 +91,7 @@ impl Table {
         self.entry(key).map(|entry| &entry.node)
     }
 
-    /// The node at a dotted path below this table.
+    /// Returns the node at a dotted path below this table.
     pub fn find(&self, path: &str) -> Option<&Entry> {
         match path.split_once('.') {
             None => self.entry(path),
@@ -108,7 +108,7 @@ impl Table {
         }
     }
 
-    /// The table under `key`, made at `place` if there is none.
+    /// Returns the table under `key`, which is made at `place` if absent.
     pub fn sub_table(&mut self, key: &str, place: &Place) -> &mut Table {
         let index = self.entries.iter().position(|entry| entry.key == key).unwrap_or_else(|| {
             let node = Node { value: Value::Table(Table::default()), place: place.clone() };
@@ -118,14 +118,14 @@ impl Table {
         self.entries[index].node.table_mut(place)
     }
 
-    /// Removes what `base` says as well.
+    /// Removes the entries that are equal in `base`.
     pub fn keep_what_differs_from(&mut self, base: &Table) {
         self.entries.retain(|entry| base.get(&entry.key) != Some(&entry.node));
     }
 }
 
 impl fmt::Display for Value {
-    /// As TOML on one line.
+    /// Formats the value as TOML on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(text) => write!(f, "{}", toml::Value::from(text.as_str())),

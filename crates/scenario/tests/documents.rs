@@ -1,4 +1,4 @@
-//! What the documents show is what the code reads: every TOML example in README.md, `docs/scenarios.md` and `docs/howto/write-a-scenario.md` is loaded.
+//! Test of the documents: every TOML example in README.md, `docs/scenarios.md` and `docs/howto/write-a-scenario.md` is loaded.
 
 use bentpipe_scenario::Draft;
 
@@ -8,7 +8,7 @@ const DOCUMENTS: [(&str, &str); 3] = [
     ("docs/howto/write-a-scenario.md", include_str!("../../../docs/howto/write-a-scenario.md")),
 ];
 
-/// A fenced block: the words after `toml`, the line of its fence, its text.
+/// A fenced block: the words after `toml`, the line of its fence, and its text.
 struct Example<'a> {
     path: &'a str,
     line: usize,
@@ -31,7 +31,7 @@ fn examples(document: &str) -> Vec<Example<'_>> {
     examples
 }
 
-/// A block without a path is a whole file.
+/// A block without a path is a complete file.
 #[test]
 fn whole_files_are_scenarios() {
     for (name, document) in DOCUMENTS {
@@ -45,7 +45,7 @@ fn whole_files_are_scenarios() {
     }
 }
 
-/// Each line of a block with a path is a value that may stand there.
+/// Each line of a block with a path is a valid value at that path.
 #[test]
 fn lines_are_values_of_the_table_they_are_shown_for() {
     let (name, document) = DOCUMENTS[1];

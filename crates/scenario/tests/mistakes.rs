@@ -1,10 +1,10 @@
-//! Every kind of mistake is answered with place, key, what was found, what is accepted and what was probably meant.
+//! Test of messages: each mistake has place, key, what was found, what is accepted and a suggestion.
 
 mod common;
 
 use common::{WORLD, read, set, world_with};
 
-/// The message for [`WORLD`] with one line in place of another.
+/// The message for [`WORLD`] with one line replaced.
 fn message(line: &str, instead: &str) -> String {
     read(&world_with(line, instead)).unwrap_err()
 }
@@ -92,7 +92,7 @@ from = "here"
 to = "there"
 "#;
 
-/// The message for [`SKY`] with one piece in place of another.
+/// The message for [`SKY`] with one piece replaced.
 fn sky_message(piece: &str, instead: &str) -> String {
     assert!(SKY.contains(piece), "{piece}");
     read(&SKY.replacen(piece, instead, 1)).unwrap_err()
@@ -348,7 +348,7 @@ fn all_mistakes_are_reported_at_once() {
     assert_eq!(read(&text).unwrap_err().lines().count(), 3);
 }
 
-/// The flow with this traffic, and what may follow, is refused with these words.
+/// Checks that the flow with this traffic and further keys is refused with these words.
 fn refused(cases: &[(&str, &str)]) {
     for (traffic, expected) in cases {
         let found = message("cc = \"reno\"", &format!("cc = \"reno\"\ntraffic = {traffic}"));
@@ -466,7 +466,7 @@ fn a_file_of_frames_stands_beside_its_scenario() {
     }
 }
 
-/// The suggestion for a value of `key`, if there is one.
+/// Returns the suggestion for a value of `key`, if there is one.
 fn suggested(key: &str, value: &str) -> Option<String> {
     let message = set(&[&format!("{key}={value}")]).unwrap_err();
     Some(message.split_once("; did you mean ")?.1.trim_end_matches('?').to_owned())

@@ -1,9 +1,9 @@
-//! Every parameter of every algorithm is shown, and what the command line says of it counts.
+//! Test that every parameter of every algorithm is shown, and that the command line can change it.
 
 use bentpipe_cc::{Algorithm, REGISTRY};
 use bentpipe_scenario::{Draft, Error, Scenario};
 
-/// `geo-single` with this algorithm and one change of it.
+/// Loads `geo-single` with this algorithm and one change of it.
 fn scenario(name: &str, change: &str) -> Result<Scenario, Error> {
     let mut draft = Draft::load("geo-single")?;
     draft.set_cc(name)?;
@@ -17,7 +17,7 @@ fn algorithm(scenario: &Scenario) -> Algorithm {
     scenario.flows[0].sender.cc.clone()
 }
 
-/// The names of the parameters, as the algorithm itself has them.
+/// Returns the names of the algorithm's parameters.
 fn parameters(name: &str) -> Vec<String> {
     let algorithm = Algorithm::from_name(name).expect("it is registered");
     let table = algorithm.parameters(serde_json::value::Serializer).expect("a table of scalars");
@@ -25,7 +25,7 @@ fn parameters(name: &str) -> Vec<String> {
     table.keys().map(|key| key.replace('_', "-")).collect()
 }
 
-/// Another value that this parameter accepts, if one of the usual ones is, or one that the refusal of a strange word names.
+/// Returns another accepted value of this parameter: a common one, or one named in the error message for an invalid word.
 fn change(name: &str, parameter: &str) -> Option<String> {
     let before = algorithm(&scenario(name, "").expect("a world"));
     let refusal = scenario(name, &format!("flow.bulk.cc.{parameter}=no-such-word")).err()?.to_string();
@@ -44,7 +44,7 @@ fn every_parameter_is_shown_and_settable() {
     let mut count = 0;
     for entry in REGISTRY {
         for parameter in parameters(entry.name) {
-            // A time is shown with its unit, not in its name.
+            // The key of a time has no unit suffix; its value shows the unit.
             let key =
                 [parameter.as_str(), parameter.trim_end_matches("-s"), parameter.trim_end_matches("-bps")]
                     .into_iter()
@@ -63,7 +63,7 @@ fn every_parameter_is_shown_and_settable() {
     assert!(count > 150, "{count} parameters");
 }
 
-/// What is left out is that of the mode; what is written counts.
+/// An absent parameter has its mode's default; a written one has its value.
 #[test]
 fn the_vegas_of_linux_has_its_own_thresholds() {
     let shown = |change: &str| {

@@ -1,4 +1,4 @@
-//! A proxy is described in the same words in a scenario and on a real link.
+//! Test that a proxy has the same keys in a scenario and on a real link.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Links whose rate, delay and loss stand in files.
+//! Test of links whose rate, delay and loss come from files.
 
 mod common;
 
@@ -17,7 +17,7 @@ rate = { file = "link.csv", column = "down", unit = "Mbit/s", repeat-every = "en
 loss = { file = "link.csv", column = "lost", unit = "%" }
 "#;
 
-/// A scenario in a folder with the file that it names.
+/// Loads a scenario in a folder together with the file that it names.
 fn world(text: &str, file: (&str, &str), arguments: &[String]) -> Result<Scenario, String> {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(file.0), file.1).unwrap();

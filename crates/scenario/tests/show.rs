@@ -1,4 +1,4 @@
-//! What `show` prints reads back to the same world, whatever was changed in it.
+//! Test that the output of `show` reads back to the same world after any change.
 
 use bentpipe_scenario::{Draft, Scenario, builtin, list, resolve_cc};
 use proptest::prelude::*;
@@ -103,7 +103,8 @@ fn only_what_differs_is_said_of_the_other_flows() {
     assert!(text.contains("\nreceiver = { tcp = { delayed-ack = \"off\" } }\n"), "{text}");
 }
 
-/// The receiver says the same as the flow's own `tcp`, and yet differs from its sender, whose algorithm brings a recovery.
+/// The receiver has the values of the flow's own `tcp`. It still differs from its sender, whose algorithm includes a
+/// recovery.
 #[test]
 fn a_receiver_is_compared_with_its_sender_alone() {
     let mut draft = Draft::load("geo-fairness").unwrap();
@@ -212,7 +213,7 @@ proptest! {
         for change in &changes {
             draft.set(change).unwrap();
         }
-        // Some changes contradict each other, and the header belongs to no receiver.
+        // Some changes contradict each other, and a receiver has no header size.
         if let Ok(scenario) = draft.scenario() {
             check_round_trip(&scenario);
         }

@@ -1,4 +1,4 @@
-//! Every unit, and the ways to write a value that varies.
+//! Test of every unit, and of the forms of a varying value.
 
 mod common;
 

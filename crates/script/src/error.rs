@@ -1,27 +1,27 @@
-//! What can be wrong with a script, and with a stack.
+//! Errors of a script and of a stack under test.
 
-/// A script that cannot be read.
+/// Error in a script.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{file}:{line}: found {found}, accepted: {accepted}")]
 pub struct Mistake {
-    /// File as it was named.
+    /// Name of the file.
     pub file: String,
-    /// Line, counted from one.
+    /// Line number, from one.
     pub line: u32,
-    /// What stands there.
+    /// What was found.
     pub found: String,
-    /// What could.
+    /// What is accepted.
     pub accepted: String,
 }
 
-/// A stack that does not do what the script says.
+/// Failed expectation: the stack does not do what the script requires.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{file}:{line}: {what}")]
 pub struct Failure {
-    /// File as it was named.
+    /// Name of the file.
     pub file: String,
-    /// Line of the event, counted from one.
+    /// Line number of the event, from one.
     pub line: u32,
-    /// What was wanted and what happened.
+    /// Expected and actual behaviour.
     pub what: String,
 }

@@ -1,15 +1,15 @@
-//! Words, numbers and signs of a script.
+//! Tokens of a script.
 
 use std::fmt;
 
 use crate::Mistake;
 
-/// One of them.
+/// Token of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Token {
     /// Decimal or `0x` number.
     Integer(u64),
-    /// Number with a fraction, in nanoseconds of seconds.
+    /// Number with a fraction; seconds stored in nanoseconds.
     Fraction(u64),
     /// Name.
     Word(String),
@@ -23,9 +23,9 @@ pub(crate) enum Token {
     Setting(String, String),
     /// `...`
     Ellipsis,
-    /// Any other sign.
+    /// Any other character.
     Sign(char),
-    /// Nothing follows.
+    /// End of the script.
     End,
 }
 
@@ -46,10 +46,10 @@ impl fmt::Display for Token {
     }
 }
 
-/// Most bytes of a script.
+/// Maximum size of a script in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// Reads all tokens of a script, each with its line.
+/// Splits a script into tokens, each with its line.
 pub(crate) fn tokens(file: &str, text: &str) -> Result<Vec<(u32, Token)>, Mistake> {
     let mut lexer = Lexer { file, rest: text, line: 1 };
     if text.len() > LONGEST {
@@ -80,7 +80,7 @@ impl<'a> Lexer<'a> {
         Mistake { file, line, found: found.into(), accepted: accepted.to_owned() }
     }
 
-    /// Takes `len` bytes.
+    /// Consumes `len` bytes.
     fn take(&mut self, len: usize) -> &'a str {
         let (taken, rest) = self.rest.split_at(len);
         self.line += taken.matches('\n').count() as u32;
@@ -88,7 +88,7 @@ impl<'a> Lexer<'a> {
         taken
     }
 
-    /// Takes what comes before `end`, and `end` itself.
+    /// Consumes the text before `end`, and `end` itself.
     fn take_until(&mut self, end: &str) -> Result<&'a str, Mistake> {
         let Some(len) = self.rest.find(end) else {
             return Err(self.mistake("no end", &format!("{end:?} somewhere below")));

@@ -1,12 +1,12 @@
-//! Packet scripts: what a TCP does, written down segment by segment and run in virtual time.
+//! Packet scripts: expected behaviour of a TCP, segment by segment, executed in virtual time.
 //!
-//! A script says what arrives (`<`), what must leave (`>`), and what the application calls, each with its time. The language is that of
-//! packetdrill, as far as it means anything for a stack that is no kernel's; `docs/conformance.md` lists the scripts of this repository,
-//! one for each statement of an RFC. Packets are built and read by `etherparse`, not by `bentpipe-wire`: a mistake there would otherwise
-//! be made twice and never show.
+//! A script lists arriving packets (`<`), packets that must leave (`>`), and calls of the application, each with its time. The
+//! language is packetdrill's, as far as it applies to a user-space stack. `docs/conformance.md` lists the scripts of this
+//! repository, one per statement of an RFC. Packets are built and read by `etherparse`, not by `bentpipe-wire`: an error in that
+//! crate would otherwise occur on both sides and stay hidden.
 //!
-//! [`Script::parse`] reads a script, [`run`](run()) runs it against a fresh [`Stack`](bentpipe_host::Stack), and [`Statement`] is what the
-//! comment at its head says.
+//! [`Script::parse`] reads a script, and [`run`](run()) executes it against a new [`Stack`](bentpipe_host::Stack). A
+//! [`Statement`] is the content of its head comment.
 
 mod error;
 mod lexer;

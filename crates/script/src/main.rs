@@ -1,4 +1,4 @@
-//! Runs packet scripts by hand: `bentpipe-script FILE|FOLDER...`, or prints the table of a folder: `bentpipe-script --table FOLDER`.
+//! Runs packet scripts: `bentpipe-script FILE|FOLDER...`. Prints the table of a folder: `bentpipe-script --table FOLDER`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -8,7 +8,7 @@ use bentpipe_script::{Script, Statement, find_scripts, run, table};
 
 const USAGE: &str = "bentpipe-script FILE|FOLDER...\nbentpipe-script --table FOLDER";
 
-/// The path of every script below `root`, with its text.
+/// Returns the path and text of every script below `root`.
 fn scripts(root: &str) -> Result<Vec<(String, String)>, String> {
     let found = find_scripts(Path::new(root)).map_err(|error| format!("cannot read {root}: {error}"))?;
     let read = |path: &Path| {
@@ -30,7 +30,7 @@ fn print_table(root: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs all; true if none fails.
+/// Runs all scripts; returns true if none fails.
 fn run_all(roots: &[String]) -> Result<bool, String> {
     let (mut passed, mut failed) = (0, 0);
     for (name, text) in roots.iter().map(|root| scripts(root)).collect::<Result<Vec<_>, _>>()?.concat() {

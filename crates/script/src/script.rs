@@ -1,68 +1,68 @@
-//! What a script says.
+//! Content of a script.
 
 use bentpipe_base::{Duration, Flags};
 
-/// A whole script.
+/// Parsed script.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Script {
-    /// File as it was named.
+    /// Name of the file.
     pub file: String,
-    /// Lines `--name=value` at the head.
+    /// Settings `--name=value` at the head.
     pub settings: Vec<Setting>,
-    /// What happens, in order.
+    /// Events in order.
     pub events: Vec<Event>,
-    /// The text that it was read from.
+    /// Source text.
     pub text: String,
 }
 
 impl Script {
-    /// A line of its text, counted from one.
+    /// Returns a line of its text, counted from one.
     pub fn line(&self, line: u32) -> &str {
         self.text.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().trim()
     }
 }
 
-/// A line `--name=value`.
+/// Setting `--name=value`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
-    /// Line in the file.
+    /// Line number in the file.
     pub line: u32,
-    /// What is set.
+    /// Name of the setting.
     pub name: String,
-    /// To what.
+    /// Value of the setting.
     pub value: String,
 }
 
-/// One thing that happens.
+/// Event of a script.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Event {
-    /// Line in the file.
+    /// Line number in the file.
     pub line: u32,
-    /// At which time.
+    /// Time of the event.
     pub when: When,
-    /// What.
+    /// Action of the event.
     pub action: Action,
 }
 
-/// When something happens, or must happen.
+/// Time at which an event happens or must happen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
-    /// So long after the beginning of the script, between the two.
+    /// Between these times after the start of the script.
     Absolute(Duration, Duration),
-    /// So long after the event before, between the two.
+    /// Between these times after the previous event.
     Relative(Duration, Duration),
     /// At any time.
     Any,
 }
 
-/// What happens.
+/// Action of an event.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Action {
-    /// A packet arrives.
+    /// An arriving packet.
     Inject(PacketSpec),
-    /// A packet must leave.
+    /// A packet that must leave.
     Expect(PacketSpec),
-    /// The application calls.
+    /// A call of the application.
     Call(Call),
     /// A command in backquotes.
     Command(String),
@@ -88,20 +88,20 @@ pub enum EcnSpec {
     Ect0,
     /// ECT(1).
     Ect1,
-    /// Either of the two.
+    /// ECT(0) or ECT(1).
     EctAny,
     /// Congestion experienced.
     Ce,
 }
 
-/// A TCP segment with the numbers of the script: those of this end count from its SYN, those of the other are taken as they stand.
+/// TCP segment with script numbers: this end's count from its SYN, the peer's are literal.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TcpSpec {
-    /// ECN field, if the script names it.
+    /// ECN field, if specified.
     pub ecn: Option<EcnSpec>,
-    /// Source and destination port, if the script names them.
+    /// Source and destination port, if specified.
     pub ports: Option<(u16, u16)>,
-    /// Flags; `None` if any will do.
+    /// Flags; `None` matches any.
     pub flags: Option<Flags>,
     /// Sequence number.
     pub seq: u32,
@@ -109,15 +109,15 @@ pub struct TcpSpec {
     pub len: u32,
     /// Acknowledgement number.
     pub ack: Option<u32>,
-    /// Window as in the header.
+    /// Window as in the header, unscaled.
     pub window: Option<u16>,
     /// Urgent pointer.
     pub urgent: u16,
-    /// Options; `None` if any will do.
+    /// Options; `None` matches any.
     pub options: Option<Vec<TcpOption>>,
 }
 
-/// A TCP option; `None` stands for any value.
+/// TCP option; a `None` value matches any.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TcpOption {
     /// No operation.
@@ -134,22 +134,22 @@ pub enum TcpOption {
     Sack(Vec<(u32, u32)>),
     /// Timestamp value and echo.
     Timestamps(Option<u32>, Option<u32>),
-    /// Another kind, with its bytes.
+    /// Another kind with its bytes.
     Other(u8, Vec<u8>),
 }
 
-/// An ICMP message about a segment of ours.
+/// ICMP message about a segment of this end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IcmpSpec {
-    /// Ports of the segment that it quotes, ours first, if the script names them.
+    /// Ports of the quoted segment, this end's first, if specified.
     pub ports: Option<(u16, u16)>,
-    /// What it says.
+    /// Type and code.
     pub kind: IcmpKind,
-    /// What it quotes.
+    /// Quoted segment.
     pub echoed: Echoed,
 }
 
-/// Type and code of an ICMP message, by its IP version.
+/// Type and code of an ICMP message, by IP version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IcmpKind {
     /// Type and code for IPv4.
@@ -160,47 +160,47 @@ pub struct IcmpKind {
     pub mtu: u32,
 }
 
-/// The segment that an ICMP message quotes.
+/// Segment quoted by an ICMP message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Echoed {
-    /// Its sequence number.
+    /// Sequence number.
     pub seq: u32,
-    /// Its payload bytes.
+    /// Payload bytes.
     pub len: u32,
 }
 
-/// A call of the application.
+/// Call of the application.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Call {
-    /// A call that waits returns at this time, counted as the event's is.
+    /// Return time of a waiting call, relative like the event's time.
     pub returns: Option<Duration>,
-    /// Its name.
+    /// Name of the function.
     pub name: String,
-    /// Its arguments.
+    /// Arguments.
     pub arguments: Vec<Value>,
-    /// What it must return.
+    /// Required result.
     pub outcome: Outcome,
 }
 
-/// What a call must return.
+/// Required result of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// Anything.
+    /// Any result.
     Any,
     /// A number.
     Number(i64),
-    /// -1 and an error.
+    /// Result -1 with this error.
     Error(Errno),
 }
 
-/// An error as the C library names it.
+/// Error by its C library name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Errno(pub String);
 
-/// An argument.
+/// Argument of a call.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
-    /// Whatever.
+    /// Any value.
     Any,
     /// A number.
     Number(i64),
@@ -208,7 +208,7 @@ pub enum Value {
     Words(Vec<String>),
     /// Text.
     Text(String),
-    /// In brackets or braces.
+    /// List in brackets or braces.
     List(Vec<Value>),
     /// `name=value`, `name(…)=value`.
     Named(String, Box<Value>),

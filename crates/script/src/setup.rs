@@ -1,4 +1,4 @@
-//! What the head of a script and its `sysctl` commands set.
+//! Settings from the head of a script and its `sysctl` commands.
 
 use std::net::IpAddr;
 
@@ -10,20 +10,20 @@ use bentpipe_tcp::Config;
 use crate::Mistake;
 use crate::script::Setting;
 
-/// The algorithm where the script names none.
+/// Algorithm of scripts without the setting `cc`.
 const USUAL: &str = "cubic";
 
-/// How a script is run.
+/// Settings of a script's run.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub is_v6: bool,
-    /// How far a time may be off.
+    /// Tolerance of event times.
     pub tolerance: Duration,
     pub mtu: u16,
-    /// Port that the other end uses when it connects, and that we connect to.
+    /// Port of the peer, for connections in both directions.
     pub remote_port: u16,
     pub limits: Limits,
-    /// What leaves after the last event matters not.
+    /// True if packets after the last event are ignored.
     pub ignores_rest: bool,
     cc: String,
     changes: Vec<String>,
@@ -44,7 +44,7 @@ impl Default for Setup {
     }
 }
 
-/// Names of packetdrill, and of the stack's limits; all others are keys of a scenario's `tcp` table.
+/// Settings of packetdrill and limits of the stack; all others are keys of a scenario's `tcp` table.
 const OWN: &str = "ip_version, tolerance_usecs, mtu, remote_port, rest, cc, cc.KEY, connections, half-open, bytes, or a key of the \
                    tcp table of a scenario";
 
@@ -101,7 +101,7 @@ impl Setup {
         Ok(())
     }
 
-    /// A change such as `tcp.ecn=true`.
+    /// Applies a change such as `tcp.ecn=true`.
     pub fn change(&mut self, change: &str) -> Result<(), String> {
         self.changes.push(change.to_owned());
         let config = self.config().map(|_| ());
@@ -111,31 +111,31 @@ impl Setup {
         config
     }
 
-    /// The configuration of connections from now on.
+    /// Returns the configuration of connections from now on.
     pub fn config(&self) -> Result<Config, String> {
         let base = connection_config(&self.cc, []).map_err(|error| error.to_string())?;
-        // Whether we answer probes of our own kind is no question of an RFC, and its option would be in each SYN.
+        // Probe replies are off: no RFC defines them, and their option would be in each SYN.
         let base = Config { probe_replies: false, ..base };
         changed_config(base, &self.cc, self.changes.iter().map(String::as_str))
             .map_err(|error| error.to_string())
     }
 
-    /// The congestion control of connections from now on.
+    /// Sets the congestion control of connections from now on.
     pub fn change_algorithm(&mut self, name: &str) -> Result<(), String> {
         self.set("cc", name)
     }
 
-    /// Our address.
+    /// Returns the address of this end.
     pub fn local(&self) -> IpAddr {
         if self.is_v6 { [0x2001, 0xdb8, 0, 1, 0, 0, 0, 1].into() } else { [192, 0, 2, 1].into() }
     }
 
-    /// That of the other end.
+    /// Returns the address of the peer.
     pub fn remote(&self) -> IpAddr {
         if self.is_v6 { [0x2001, 0xdb8, 0, 2, 0, 0, 0, 2].into() } else { [198, 51, 100, 2].into() }
     }
 
-    /// What the stack is made of.
+    /// Returns the configuration of the stack.
     pub fn stack_config(&self) -> StackConfig {
         StackConfig {
             addresses: vec![self.local()],
@@ -147,7 +147,7 @@ impl Setup {
         }
     }
 
-    /// Does what a command in backquotes says, if it is a `sysctl` that means something here.
+    /// Executes a command in backquotes, if it is a supported `sysctl`.
     pub fn command(&mut self, command: &str) -> Result<(), String> {
         let mut words = command.split_whitespace();
         if words.next() != Some("sysctl") {
@@ -155,7 +155,7 @@ impl Setup {
         }
         let rest = command.trim_start_matches("sysctl").trim();
         let rest = rest.trim_start_matches("-q").trim().trim_start_matches("-w").trim();
-        // Values may hold blanks, names may not.
+        // Values may contain blanks, names may not.
         for assignment in rest.split("net.").filter(|part| !part.is_empty()) {
             let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
             let value = value.trim().trim_matches('"').trim();

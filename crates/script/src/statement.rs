@@ -1,4 +1,4 @@
-//! What the comment at the head of a script says, and the table of all of them.
+//! Statements in the head comments of scripts, and their table.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -6,32 +6,33 @@ use std::{fs, io};
 
 use crate::Mistake;
 
-/// The requirement that a script is about.
+/// Requirement that a script tests.
 ///
-/// The comment begins with a line such as `# RFC 9293, 3.10.7.2 (MUST)`, followed by the requirement in plain words. A paragraph that
-/// begins with `Deviation:` says why our stack does something else: the script then still shows what the RFC wants, and must fail.
+/// The comment begins with a line such as `# RFC 9293, 3.10.7.2 (MUST)`, followed by the requirement in plain words. A paragraph
+/// that begins with `Deviation:` explains why this stack deviates. The script then still shows the RFC's behaviour, and must
+/// fail.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Statement {
     /// Number of the RFC.
     pub rfc: u32,
-    /// Its section.
+    /// Section of the RFC.
     pub section: String,
-    /// MUST, SHOULD and the like.
+    /// Requirement level, such as MUST or SHOULD.
     pub level: String,
-    /// The requirement.
+    /// Text of the requirement.
     pub words: String,
-    /// Why we deviate, if we do.
+    /// Reason for a deviation, if there is one.
     pub deviation: Option<String>,
 }
 
-/// Levels of requirement that a comment may name (RFC 2119).
+/// Requirement levels allowed in a comment (RFC 2119).
 const LEVELS: &[&str] = &["MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY", "described"];
 
 impl Statement {
     /// Reads the comment at the head of a script.
     ///
     /// # Errors
-    /// If it does not begin as it must.
+    /// If the comment has another form.
     pub fn parse(file: &str, text: &str) -> Result<Self, Mistake> {
         let comment: Vec<&str> =
             text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
@@ -63,7 +64,7 @@ impl Statement {
     }
 }
 
-/// All scripts in a folder and below, or the one file, in order.
+/// Returns all scripts in a folder and below, or the one file, in order.
 ///
 /// # Errors
 /// If the folder cannot be read.
@@ -85,12 +86,12 @@ pub fn find_scripts(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The numbers of a section, for sorting.
+/// Returns the numbers of a section, for sorting.
 fn section_order(section: &str) -> Vec<u32> {
     section.split('.').map(|part| part.parse().unwrap_or(u32::MAX)).collect()
 }
 
-/// The table of `docs/conformance.md`: each statement with its script, by its path from the folder of all scripts.
+/// Makes the table of `docs/conformance.md`: each statement with its script, relative to the folder of all scripts.
 pub fn table(statements: &[(String, Statement)]) -> String {
     let mut sorted: Vec<&(String, Statement)> = statements.iter().collect();
     sorted.sort_by_key(|(path, statement)| (statement.rfc, section_order(&statement.section), path.clone()));

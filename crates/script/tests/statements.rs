@@ -1,4 +1,4 @@
-//! Every script in `statements`, and the table of `docs/conformance.md`.
+//! Runs every script in `statements`, and checks the table of `docs/conformance.md`.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,8 @@ fn scripts_are_named_after_their_section() {
     }
 }
 
-/// To mend it: `cargo run -p bentpipe-script -- --table crates/script/statements`, into `docs/conformance.md` below the marker.
+/// To update it: `cargo run -p bentpipe-script -- --table crates/script/statements`, into `docs/conformance.md` below the
+/// marker.
 #[test]
 fn the_table_in_the_documents_is_that_of_the_scripts() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/conformance.md");

@@ -1,4 +1,4 @@
-//! The studies that the binary carries: the `.toml` files under `papers/`.
+//! Built-in studies: the `.toml` files under `papers/`, by way of a link in this crate, so that its package holds them.
 
 use std::path::Path;
 
@@ -8,16 +8,16 @@ use crate::mistakes::StudyError;
 use crate::study::Study;
 
 const FILES: &[(&str, &str)] = &[
-    ("peach", include_str!("../../../papers/peach.toml")),
-    ("swift", include_str!("../../../papers/swift.toml")),
-    ("star", include_str!("../../../papers/star.toml")),
-    ("streaming", include_str!("../../../papers/streaming.toml")),
-    ("pep-study", include_str!("../../../papers/pep-study.toml")),
-    ("modern", include_str!("../../../papers/modern.toml")),
-    ("medium-access", include_str!("../../../papers/medium-access.toml")),
-    ("earlier", include_str!("../../../papers/earlier.toml")),
-    ("mentioned", include_str!("../../../papers/mentioned.toml")),
-    ("zenith", include_str!("../../../papers/zenith.toml")),
+    ("peach", include_str!("../papers/peach.toml")),
+    ("swift", include_str!("../papers/swift.toml")),
+    ("star", include_str!("../papers/star.toml")),
+    ("streaming", include_str!("../papers/streaming.toml")),
+    ("pep-study", include_str!("../papers/pep-study.toml")),
+    ("modern", include_str!("../papers/modern.toml")),
+    ("medium-access", include_str!("../papers/medium-access.toml")),
+    ("earlier", include_str!("../papers/earlier.toml")),
+    ("mentioned", include_str!("../papers/mentioned.toml")),
+    ("zenith", include_str!("../papers/zenith.toml")),
 ];
 
 /// Names of the built-in studies.
@@ -25,10 +25,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name)
 }
 
-/// The built-in studies of this name (`all` for all of them), or else that of the file at this path.
+/// Returns the built-in studies of this name (`all` returns every one), else the study in the file
+/// at this path.
 ///
 /// # Errors
-/// If there is none, or it is no study.
+/// If there is no such study, or the file is not a study.
 pub fn load(name_or_path: &str) -> Result<Vec<Study>, StudyError> {
     if name_or_path == "all" {
         return FILES.iter().map(|(name, text)| Study::parse(name, text)).collect();
@@ -58,7 +59,7 @@ mod tests {
             for (name, experiment) in &study.experiment {
                 for form in [Form { quick: true, seeds: None }, Form::default()] {
                     let grid = Grid::of(experiment, form);
-                    // Every arm, every place and every choice once, not all their combinations.
+                    // Every arm, place and choice once, but not all combinations.
                     let differs = |spot: &Spot| [spot.arm, spot.place, spot.choice].map(|index| index > 0);
                     let few = |spot: &Spot| differs(spot).into_iter().filter(|one| *one).count() <= 1;
                     for spot in grid.spots().into_iter().filter(few) {

@@ -1,4 +1,4 @@
-//! What a figure of a study shows, without how it is drawn.
+//! Content of a study's figure, independent of the drawing.
 
 use bentpipe_lab::Summary;
 use bentpipe_lab::report::thin;
@@ -22,11 +22,11 @@ pub struct Chart {
     pub x: String,
     /// Quantity and unit of the vertical axis.
     pub y: String,
-    /// The horizontal axis places by ratio.
+    /// True if the horizontal axis is logarithmic.
     pub x_log: bool,
-    /// The vertical axis places by ratio.
+    /// True if the vertical axis is logarithmic.
     pub y_log: bool,
-    /// Curves over time rather than measured points.
+    /// True for curves over time, false for measured points.
     pub over_time: bool,
     /// The lines.
     pub lines: Vec<ChartLine>,
@@ -37,23 +37,23 @@ pub struct Chart {
 pub struct ChartLine {
     /// Name in the legend.
     pub name: String,
-    /// Position, height, and half width of the 95 % confidence interval.
+    /// x, y, and half width of the 95 % confidence interval.
     pub points: Vec<(f64, f64, Option<f64>)>,
 }
 
-/// Points kept of a curve: more than a picture shows.
+/// Maximum number of points kept per curve, more than a picture can show.
 const POINTS_PER_CURVE: usize = 1600;
 
 impl Sketch {
-    /// A name that two sketches share only if they are the same.
+    /// Returns a key that only equal sketches share.
     pub fn key(&self) -> String {
         format!("{self:?} from where it begins")
     }
 
-    /// The curves of a run.
+    /// Returns the curves of a run.
     ///
     /// # Errors
-    /// If the run has no such flow.
+    /// If the run has no flow of this name.
     pub fn draw(&self, flows: &[FlowSeries]) -> Result<Vec<Course>, String> {
         let shown: Vec<&FlowSeries> = match &self.flows {
             Flows::All => flows.iter().collect(),
@@ -72,7 +72,8 @@ impl Sketch {
     }
 }
 
-/// The part of a curve between two times, which begins with the value that it has then.
+/// Returns the part of a curve between two times. It begins with the value at the first
+/// time.
 fn within(points: &[(f64, f64)], (from, to): (f64, f64)) -> Vec<(f64, f64)> {
     let (before, after) = points.split_at(points.partition_point(|point| point.0 < from));
     let held = before.last().filter(|_| after.first().is_none_or(|first| first.0 > from));
@@ -80,7 +81,8 @@ fn within(points: &[(f64, f64)], (from, to): (f64, f64)) -> Vec<(f64, f64)> {
     held.map(|held| (from, held.1)).into_iter().chain(inside).collect()
 }
 
-/// The chart of a figure with lines along the axis, for one choice of what is left open.
+/// Makes the chart of a figure with lines along the axis, for one choice of the open
+/// parameters.
 pub fn along_axis(
     (number, figure): (&str, &Figure),
     lines: &IndexMap<String, Expr<Measured>>,
@@ -111,7 +113,7 @@ pub fn along_axis(
     }
 }
 
-/// What no longer changes stays as it is as long as something else does.
+/// Extends lines that end early to the last time of the others, at their last value.
 fn hold_to_the_end(lines: &mut [ChartLine]) {
     let ends = lines.iter().filter_map(|line| line.points.last()).map(|point| point.0);
     let end = ends.fold(f64::MIN, f64::max);
@@ -122,7 +124,8 @@ fn hold_to_the_end(lines: &mut [ChartLine]) {
     }
 }
 
-/// The chart of a figure with curves over time, of one run of each arm with the first seed.
+/// Makes the chart of a figure with curves over time, from one run of each arm with the
+/// first seed.
 pub fn over_time(
     number: &str,
     figure: &Figure,

@@ -1,4 +1,4 @@
-//! From a study to its outcome: running what it needs, judging, drawing.
+//! Execution of a study: runs its simulations, judges its claims and draws its figures.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -22,26 +22,26 @@ use crate::study::{Claim, Figure, Ground, Shown, Study};
 use crate::verdict::{Judged, Verdict, judge, worst};
 use bentpipe_table::{Kept, Store};
 
-/// Why there is no outcome.
+/// Reason why a study has no outcome.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unfinished {
-    /// The study asks for an impossible world.
+    /// The study describes an impossible world.
     #[error("{0}")]
     Impossible(String),
-    /// A run broke.
+    /// A run failed.
     #[error("{0}")]
     Broken(String),
-    /// It was stopped; finished points are kept.
+    /// The study was stopped; finished points are kept.
     #[error("stopped: {done} of {total} runs finished")]
     Stopped {
-        /// Runs finished.
+        /// Number of finished runs.
         done: usize,
-        /// Runs in all.
+        /// Number of all runs.
         total: usize,
     },
 }
 
-/// Conducts studies; points that the store knows are not run again, and no point is run twice.
+/// Conducts studies. Points in the store are not run again, and no point runs twice.
 ///
 /// # Errors
 /// See [`Unfinished`].
@@ -76,7 +76,7 @@ pub fn conduct(
     Ok(studies.iter().zip(&needed).map(outcome).collect())
 }
 
-/// Does the runs; each is in the store as soon as it is finished.
+/// Executes the runs. Each result is stored as soon as its run finishes.
 fn work(
     jobs: Vec<Job>,
     wish: &Wish,
@@ -106,7 +106,7 @@ fn work(
     Ok(std::mem::replace(&mut *store, Store::in_memory()))
 }
 
-/// `None` if it was stopped.
+/// Executes one run; `None` if it was stopped.
 fn run_one(job: &Job, stop: &AtomicBool) -> Result<Option<Kept>, String> {
     let series = !job.sketches.is_empty() || job.measures.iter().any(Measure::needs_series);
     let wanted = Wanted { seed: Some(job.seed), series, stop: Some(stop), ..Wanted::default() };
@@ -189,7 +189,7 @@ fn outcome(study: &Study, needed: &[Needed<'_>], wish: &Wish, store: &Store) -> 
     }
 }
 
-/// Gives each claim that is a conjunction of others the worst of their verdicts. A part that is not among the claims was not asked for.
+/// Sets the verdict of each conjunction to the worst verdict of its parts. Parts that were not requested are left out.
 fn conjoined(study: &Study, mut claims: Vec<ClaimOutcome>) -> Vec<ClaimOutcome> {
     for index in 0..claims.len() {
         let Some(Claim { ground: Ground::AllOf(names), .. }) = study.claim.get(&claims[index].id) else {
@@ -212,7 +212,7 @@ fn conjoined(study: &Study, mut claims: Vec<ClaimOutcome>) -> Vec<ClaimOutcome> 
     claims
 }
 
-/// The numbers of the paper beside those of the default configuration.
+/// Returns the numbers of the paper with those of the default configuration.
 fn stated(claim: &Claim, results: &BTreeMap<&str, Results>) -> Vec<StatedOutcome> {
     let Ground::Check { experiment: Some(name), .. } = &claim.ground else { return Vec::new() };
     let Some(results) = results.get(name.as_str()) else { return Vec::new() };
@@ -225,7 +225,7 @@ fn stated(claim: &Claim, results: &BTreeMap<&str, Results>) -> Vec<StatedOutcome
     claim.stated.iter().map(one).collect()
 }
 
-/// Where parameters come from, each with its value in the default world. [`conduct`] has refused those that stand nowhere.
+/// Returns the sources of parameters, with their values in the default world. [`conduct`] has refused parameters without a value.
 fn parameters(study: &Study) -> Vec<ParameterOutcome> {
     let one = |(name, parameter): (&String, &ParameterFile)| ParameterOutcome {
         name: name.clone(),
@@ -236,7 +236,7 @@ fn parameters(study: &Study) -> Vec<ParameterOutcome> {
     study.parameter.iter().map(one).collect()
 }
 
-/// What the paper leaves open: parameters of the same name and with the same options are one.
+/// Returns the parameters that the paper leaves open. Parameters with the same name and options count as one.
 fn open(study: &Study) -> Vec<OpenOutcome> {
     let mut all: Vec<OpenOutcome> = Vec::new();
     for (experiment, name, options) in study
@@ -255,17 +255,17 @@ fn open(study: &Study) -> Vec<OpenOutcome> {
     all
 }
 
-/// The experiment that decides a claim.
+/// Returns the experiment that decides a claim.
 fn needed_by<'a, 'b>(claim: &Claim, needed: &'b [Needed<'a>]) -> Option<&'b Needed<'a>> {
     let Ground::Check { experiment: Some(name), .. } = &claim.ground else { return None };
     needed.iter().find(|one| one.name == name)
 }
 
-/// A claim under every choice; those without an experiment have one.
+/// Judges a claim under every choice; claims without an experiment have one choice.
 fn judge_claim(ground: &Ground, results: &BTreeMap<&str, Results>) -> Vec<Judged> {
     match ground {
         Ground::NotTestable(why) => vec![Judged { verdict: Verdict::NotTestable, measured: why.clone() }],
-        // Its verdict follows from those of the others.
+        // The verdict follows from those of the parts.
         Ground::AllOf(names) => {
             vec![Judged { verdict: Verdict::NotTestable, measured: format!("all of {}", names.join(", ")) }]
         }
@@ -278,7 +278,7 @@ fn judge_claim(ground: &Ground, results: &BTreeMap<&str, Results>) -> Vec<Judged
     }
 }
 
-/// What the store knows of an experiment.
+/// Returns the stored results of an experiment.
 fn fill(needed: &Needed<'_>, store: &Store) -> Results {
     let axis = needed.experiment.axis.as_ref().map(|axis| axis.name.clone());
     let mut results = Results::none(needed.grid.clone(), axis);
@@ -291,7 +291,7 @@ fn fill(needed: &Needed<'_>, store: &Store) -> Results {
     results
 }
 
-/// One chart for each choice of what is left open, or one of curves over time.
+/// Returns one chart per choice of the open parameters, or one chart of curves over time.
 fn charts(
     (number, figure): (&str, &Figure),
     (study, needed): (&Study, &[Needed<'_>]),

@@ -1,4 +1,4 @@
-//! The criteria of a study as text, so that they can be frozen: whoever changes one afterwards changes the hash that every result carries.
+//! Criteria of a study as text, so that they can be frozen. Every result carries their hash, which changes with any criterion.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use crate::study::{Ground, Study};
 
 impl Study {
-    /// One line for each claim: `NAME [EXPERIMENT] CHECK`, with every margin, or why it cannot be tested.
+    /// Returns one line per claim: `NAME [EXPERIMENT] CHECK` with every margin, or the reason why it is not testable.
     pub fn criteria(&self) -> String {
         let mut text = String::new();
         for (name, claim) in &self.claim {
@@ -23,7 +23,7 @@ impl Study {
         text
     }
 
-    /// SHA-256 of the criteria, in hexadecimal digits.
+    /// Returns the SHA-256 of the criteria in hexadecimal digits.
     pub fn criteria_hash(&self) -> String {
         Sha256::digest(self.criteria()).iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -36,8 +36,8 @@ mod tests {
 
     use crate::builtin::load;
 
-    /// `papers/criteria.txt` holds the criteria of every built-in study with their hashes, and `docs/criteria.md` names each hash that
-    /// there ever was with the reason for it: neither changes without the other. `BENTPIPE_FREEZE=1` writes the former anew.
+    /// `papers/criteria.txt` holds the criteria of every built-in study with their hashes. `docs/criteria.md` names every past
+    /// hash with its reason, so neither changes alone. `BENTPIPE_FREEZE=1` rewrites `papers/criteria.txt`.
     #[test]
     fn the_criteria_are_the_frozen_ones_and_every_change_has_its_reason() {
         let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");

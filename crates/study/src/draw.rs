@@ -1,4 +1,4 @@
-//! Charts in the style of a paper: SVG, and the same picture as PNG.
+//! Drawing of charts in the style of a paper, as SVG and as a PNG of the same picture.
 
 use std::ops::Range;
 
@@ -13,17 +13,17 @@ use resvg::{tiny_skia, usvg};
 
 use crate::chart::{Chart, ChartLine};
 
-/// Width and height, in points.
+/// Width and height in points.
 const SIZE: (u32, u32) = (640, 440);
 
-/// Letters of a heading that fit on a line, and the height of one.
+/// Characters of a heading that fit on one line, and the height of a line in points.
 const LETTERS_ACROSS: usize = 84;
 const LINE_HEIGHT: i32 = 19;
 
-/// Pixels of the PNG for each point.
+/// PNG pixels per point.
 const ZOOM: f32 = 2.0;
 
-/// Colours that differ in lightness too, for readers in grey.
+/// Line colours. They also differ in lightness, for greyscale print.
 const INKS: [RGBColor; 8] = [
     RGBColor(0, 0, 0),
     RGBColor(178, 24, 43),
@@ -35,32 +35,32 @@ const INKS: [RGBColor; 8] = [
     RGBColor(120, 120, 120),
 ];
 
-/// How much of its ink the band around a line has.
+/// Opacity of the confidence band around a line.
 const BAND: f64 = 0.12;
 
-/// Points of a curve over time that a picture of this size can show.
+/// Number of points of a curve over time that a picture of this size can show.
 const POINTS_ACROSS: usize = 400;
 
-/// Lengths of dash and gap; no dash is a full line.
+/// Lengths of dash and gap; zeros mean a solid line.
 const DASHES: [(i32, i32); 4] = [(0, 0), (8, 4), (2, 3), (12, 3)];
 
-/// Curves that a legend names; more of them are those of equals, where the picture is what they have in common.
+/// Maximum number of curves named in the legend. More curves are of equal flows, whose common shape matters.
 const MOST_NAMED: usize = 10;
 
-/// Marks on a curve over time, which tell it from others without colour.
+/// Number of marks per curve over time, which distinguish curves without colour.
 const MARKS_PER_CURVE: usize = 7;
 
-/// Steps between two points in which the legend looks for what it would hide.
+/// Interpolation steps between two points, for the search for a free corner.
 const STEPS_BETWEEN: i32 = 24;
 
 type Sheet<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Plot<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
-/// The chart as SVG.
+/// Returns the chart as SVG.
 ///
 /// # Errors
-/// If it cannot be drawn.
+/// If the chart cannot be drawn.
 pub fn svg(chart: &Chart) -> Result<String, String> {
     let mut text = String::new();
     {
@@ -71,7 +71,7 @@ pub fn svg(chart: &Chart) -> Result<String, String> {
     Ok(compact(&text))
 }
 
-/// The same picture in fewer letters: strokes that follow each other and look alike, such as the dashes of a line, are one path.
+/// Returns a shorter SVG: consecutive strokes of the same style, such as dashes, become one path.
 fn compact(svg: &str) -> String {
     let mut text = String::new();
     let mut look = String::new();
@@ -98,7 +98,7 @@ fn compact(svg: &str) -> String {
     text
 }
 
-/// How a stroke looks, and its path; nothing if this is no stroke.
+/// Returns style and path of a stroke; `None` for any other line.
 fn stroke(line: &str) -> Option<(String, String)> {
     let value = |name: &str| {
         let (_, rest) = line.split_once(&format!(" {name}=\""))?;
@@ -117,13 +117,13 @@ fn stroke(line: &str) -> Option<(String, String)> {
     Some((format!("{opacity} stroke=\"{ink}\" stroke-width=\"{width}\""), path))
 }
 
-/// An SVG as PNG.
+/// Converts an SVG to PNG.
 ///
 /// # Errors
-/// If it is no SVG, or cannot be written as PNG.
+/// If the text is not valid SVG, or the PNG cannot be written.
 pub fn png(svg: &str) -> Result<Vec<u8>, String> {
     let mut options = usvg::Options::default();
-    // A font of our own, so that the picture is the same on a machine that has none.
+    // Loads an embedded font, so that the picture does not depend on installed fonts.
     options.fontdb_mut().load_font_data(epaint_default_fonts::UBUNTU_LIGHT.to_vec());
     let face = options.fontdb.faces().next().and_then(|face| face.families.first().cloned());
     options.font_family = face.map(|family| family.0).unwrap_or_default();
@@ -136,12 +136,12 @@ pub fn png(svg: &str) -> Result<Vec<u8>, String> {
     image.encode_png().map_err(|error| error.to_string())
 }
 
-/// Where a value stands on an axis.
+/// Returns the position of a value on an axis.
 fn placed(value: f64, log: bool) -> f64 {
     if log { value.max(f64::MIN_POSITIVE).log10() } else { value }
 }
 
-/// What stands at a tick.
+/// Returns the label of a tick.
 fn tick(at: f64, log: bool) -> String {
     match log {
         true if (at - at.round()).abs() < 1e-9 => match at.round() as i64 {
@@ -157,7 +157,7 @@ fn tick(at: f64, log: bool) -> String {
     }
 }
 
-/// First and last value, with some room; a linear vertical axis begins at zero.
+/// Returns the first and last value with a margin; a linear vertical axis begins at zero.
 fn span(values: impl Iterator<Item = f64>, (log, from_zero): (bool, bool)) -> (f64, f64) {
     let (low, high) = values
         .filter(|value| value.is_finite())
@@ -179,7 +179,7 @@ fn draw(sheet: &Sheet<'_>, chart: &Chart) -> Drawn {
         [low, high].map(|y| placed(y, chart.y_log))
     });
     let ((left, right), (bottom, top)) = (span(xs, (chart.x_log, false)), span(ys, (chart.y_log, true)));
-    // Room above the curves where the legend would hide some of them in every corner.
+    // Adds space above the curves if the legend would hide a curve in every corner.
     let (top, corner) = match free_corner(chart, (left..right, bottom..top)) {
         Some(corner) => (top, corner),
         None if chart.lines.len() > MOST_NAMED => (top, SeriesLabelPosition::UpperRight),
@@ -216,14 +216,14 @@ fn draw(sheet: &Sheet<'_>, chart: &Chart) -> Drawn {
         .draw()
 }
 
-/// Ends of an error bar. What cannot be negative has none below zero, however few the seeds are.
+/// Returns the ends of an error bar. A quantity that is never negative has no part below zero.
 fn bar(point: &(f64, f64, Option<f64>)) -> (f64, f64) {
     let half = point.2.unwrap_or(0.0);
     let low = point.1 - half;
     (if point.1 >= 0.0 { low.max(0.0) } else { low }, point.1 + half)
 }
 
-/// A heading in lines that fit.
+/// Splits a heading into lines that fit.
 fn wrapped(heading: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in heading.split_whitespace() {
@@ -239,7 +239,7 @@ fn wrapped(heading: &str) -> Vec<String> {
     lines
 }
 
-/// Writes the heading and returns what is left of the sheet.
+/// Writes the heading and returns the rest of the drawing area.
 fn headed<'a>(sheet: &Sheet<'a>, heading: &str) -> Result<Sheet<'a>, DrawingAreaErrorKind<std::io::Error>> {
     let lines = wrapped(heading);
     let style = TextStyle::from(("sans-serif", 15).into_font()).pos(Pos::new(HPos::Center, VPos::Top));
@@ -249,15 +249,15 @@ fn headed<'a>(sheet: &Sheet<'a>, heading: &str) -> Result<Sheet<'a>, DrawingArea
     Ok(sheet.split_vertically(LINE_HEIGHT * lines.len() as i32).1)
 }
 
-/// Width and height of the legend as parts of the plot, for the letters that it has.
+/// Returns width and height of the legend as fractions of the plot, from its number of characters.
 fn legend(chart: &Chart) -> (f64, f64) {
     let letters = chart.lines.iter().map(|line| line.name.chars().count()).max().unwrap_or_default();
     (0.11 + 0.0095 * letters as f64, 0.04 + 0.045 * chart.lines.len() as f64)
 }
 
-/// A corner in which the legend hides nothing of the curves.
+/// Returns a corner in which the legend hides no curve.
 fn free_corner(chart: &Chart, (x, y): (Range<f64>, Range<f64>)) -> Option<SeriesLabelPosition> {
-    // A mark is wider than its point.
+    // A mark extends beyond its point.
     let (width, height) = (legend(chart).0 + 0.02, legend(chart).1 + 0.02);
     let part = |value: f64, of: &Range<f64>| (value - of.start) / (of.end - of.start);
     let inked: Vec<(f64, f64)> = chart.lines.iter().flat_map(|line| inked(line, chart)).collect();
@@ -279,7 +279,7 @@ fn free_corner(chart: &Chart, (x, y): (Range<f64>, Range<f64>)) -> Option<Series
     corners.into_iter().find(|(_, right, upper)| is_free(*right, *upper)).map(|(corner, ..)| corner)
 }
 
-/// Places that a line covers: its points, the ends of their error bars, and what lies between its points.
+/// Returns the positions covered by a line: points, ends of error bars, and the segments between points.
 fn inked(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
     let ends = |point: &(f64, f64, Option<f64>)| {
         let (low, high) = bar(point);
@@ -297,14 +297,14 @@ fn inked(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
     line.points.iter().flat_map(ends).chain(path.windows(2).flat_map(between)).collect()
 }
 
-/// The way of the pen along a line.
+/// Returns the path of a line.
 fn path(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
     let at = |point: &(f64, f64, Option<f64>)| (placed(point.0, chart.x_log), placed(point.1, chart.y_log));
     let path: Vec<(f64, f64)> = line.points.iter().map(at).collect();
     if chart.over_time { steps(&thin(&path, POINTS_ACROSS)) } else { path }
 }
 
-/// The 95 % confidence intervals along a line, there and back; nothing where a single place or a single seed has none.
+/// Returns the outline of the 95 % confidence band of a line; empty with a single place or seed.
 fn band(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
     let known: Vec<&(f64, f64, Option<f64>)> =
         line.points.iter().filter(|point| point.2.is_some_and(|half| half > 0.0)).collect();
@@ -316,8 +316,8 @@ fn band(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
     above.chain(known.iter().rev().map(|point| at(point.0, bar(point).0))).collect()
 }
 
-/// The points that carry a mark: all that were measured; a few of a curve over time, and of each curve others, so that
-/// those of equal curves stand beside each other.
+/// Returns the points that carry a mark: all measured points, or some points of a curve over time. Curves have different marked
+/// points, so that marks of equal curves do not overlap.
 fn marked(index: usize, line: &ChartLine, chart: &Chart) -> Vec<(f64, f64, Option<f64>)> {
     if !chart.over_time {
         return line.points.clone();
@@ -363,7 +363,7 @@ fn draw_line(plot: &mut Plot<'_>, index: usize, line: &ChartLine, chart: &Chart)
     plot.draw_series(marked.iter().map(|point| Mark { at: at(point), shape, ink, stroke: None })).map(drop)
 }
 
-/// Shapes that are told apart without colour.
+/// Mark shapes that differ without colour.
 #[derive(Clone, Copy)]
 enum Shape {
     Disc,
@@ -375,14 +375,14 @@ enum Shape {
 }
 
 impl Shape {
-    /// Of the line with this number.
+    /// Returns the shape of line number `index`.
     fn of(index: usize) -> Self {
         let all = [Self::Disc, Self::Triangle, Self::Cross, Self::Ring, Self::Square, Self::Dot];
         all[index % all.len()]
     }
 }
 
-/// A measured point, or with a stroke behind it the entry of a line in the legend.
+/// A measured point. With a stroke it is the legend entry of a line.
 struct Mark<C> {
     at: C,
     shape: Shape,
@@ -425,7 +425,7 @@ impl<C, DB: DrawingBackend> Drawable<DB> for Mark<C> {
     }
 }
 
-/// Length of a stroke in the legend.
+/// Length of a stroke in the legend, in points.
 const LEGEND: i32 = 32;
 
 impl<C> Mark<C> {
@@ -449,7 +449,7 @@ impl<C> Mark<C> {
     }
 }
 
-/// A curve that holds its value until the next point.
+/// Returns a curve whose value is constant until the next point.
 fn steps(path: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let corner = |pair: &[(f64, f64)]| [pair[0], (pair[1].0, pair[0].1)];
     path.windows(2).flat_map(corner).chain(path.last().copied()).collect()

@@ -1,4 +1,4 @@
-//! Results for tests.
+//! Example results for tests.
 
 use crate::check::{Check, Expr};
 use crate::grid::{Form, Grid};
@@ -51,14 +51,14 @@ statement = "taste"
 not-testable = "there is no arguing about it"
 "#;
 
-/// A check of the example's results.
+/// Parses a check of the example results.
 pub fn check(text: &str) -> Check<Measured> {
     let study = Study::parse("example.toml", STUDY).unwrap();
     study.experiment["one"].understood(&Check::parse(text).unwrap()).unwrap()
 }
 
-/// `a` is 10, 20, 30 at x = 1, 2, 3, and a seed of 1, 2, 3 adds -1, 0, 1; `b` is 5 more with the first choice and 5 less with the other; `c` 1 more;
-/// `noisy` differs by -3, 0 and 3.
+/// Example results at x = 1, 2, 3 for seeds 1, 2, 3. `a` is 10, 20, 30, and the seeds add -1, 0, 1. `b` is 5 more with the first
+/// choice and 5 less with the second; `c` is 1 more. `noisy` differs from `a` by -3, 0 and 3.
 pub fn results() -> Results {
     let study = Study::parse("example.toml", STUDY).unwrap();
     let grid = Grid::of(&study.experiment["one"], Form::default());
@@ -105,7 +105,7 @@ fn judged(id: &str, figure: Option<&str>) -> ClaimOutcome {
     }
 }
 
-/// A study of two claims, of which the first belongs to a figure.
+/// Returns a study of two claims; the first belongs to a figure.
 pub fn outcome() -> StudyOutcome {
     StudyOutcome {
         name: "mine".into(),

@@ -1,4 +1,4 @@
-//! What an experiment has, and what checks and figures mean by its names.
+//! Checks of an experiment, and the meaning of its names in checks and figures.
 
 use toml::Value;
 
@@ -10,7 +10,7 @@ use crate::mistakes::unknown;
 use crate::study::{Flows, OverTime, Sketch};
 
 impl Experiment {
-    /// Everything that is wrong with it.
+    /// Returns all mistakes of the experiment.
     pub(crate) fn check(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         let axis_values = self.axis.iter().flat_map(|axis| &axis.values);
@@ -36,12 +36,12 @@ impl Experiment {
         wrong
     }
 
-    /// Index of an arm.
+    /// Returns the index of an arm.
     pub(crate) fn arm(&self, name: &str) -> Result<usize, String> {
         self.arm.get_index_of(name).ok_or_else(|| unknown("arm", name, self.arm.keys()))
     }
 
-    /// Refuses what is no value of the axis in some form.
+    /// Returns an error if `wanted` is not a value of the axis in this form.
     pub(crate) fn on_axis(&self, wanted: f64, form: Form) -> Result<(), String> {
         let values = self.values(form);
         let alike = |value: &&Value| position(value).is_some_and(|at| crate::check::alike(at, wanted));
@@ -66,10 +66,10 @@ impl Experiment {
         Ok(Measured { measure: Measure::of(quantity, axis)?, arm: self.arm(&quantity.arm)?, elsewhere })
     }
 
-    /// What a check means here.
+    /// Resolves the names of a check in this experiment.
     ///
     /// # Errors
-    /// Found and accepted.
+    /// A message with the unknown name and the accepted ones.
     pub fn understood(&self, check: &Check) -> Result<Check<Measured>, String> {
         for clause in &check.clauses {
             clause.place.as_ref().map_or(Ok(()), |place| self.check_place(place))?;

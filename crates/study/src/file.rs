@@ -1,4 +1,4 @@
-//! A study as its file says it: experiments, figures and claims as data.
+//! Content of a study file: experiments, figures and claims as data.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -6,31 +6,31 @@ use toml::Value;
 
 use crate::measure::Curve;
 
-/// Paths through a scenario and the values to put there.
+/// Paths in a scenario with the values to set there.
 pub type Settings = IndexMap<String, Value>;
 
-/// Runs of one world: some arms, along an axis, for each choice of what the paper leaves open, over seeds.
+/// Runs of one world. The dimensions are arms, axis values, choices of open parameters, and seeds.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Experiment {
-    /// What it is, in one line.
+    /// Title in one line.
     pub title: String,
     /// Name or path of the scenario.
     pub scenario: String,
-    /// Changes to the scenario, for all runs.
+    /// Changes to the scenario for all runs.
     #[serde(default)]
     pub set: Settings,
-    /// What is compared.
+    /// Arms to compare.
     pub arm: IndexMap<String, Arm>,
-    /// What varies along the horizontal axis of figures.
+    /// Quantity that varies along the horizontal axis of figures.
     pub axis: Option<Axis>,
-    /// What the paper leaves open: for each such parameter, its options. The first of each is the default.
+    /// Open parameters of the paper, each with its options. The first option is the default.
     #[serde(default)]
     pub open: IndexMap<String, IndexMap<String, Choosing>>,
-    /// Runs of each point in the full form.
+    /// Seeds per point in the full form.
     #[serde(default = "full_seeds")]
     pub seeds: u32,
-    /// The short form.
+    /// Short form of the experiment.
     #[serde(default)]
     pub quick: Quick,
 }
@@ -39,32 +39,32 @@ const fn full_seeds() -> u32 {
     10
 }
 
-/// What choosing an option of an open parameter sets.
+/// Settings of one option of an open parameter.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 pub struct Choosing {
-    /// In the runs of one arm only, after the arm's own settings.
+    /// Settings for the runs of one arm, applied after the arm's own.
     #[serde(default)]
     pub arm: IndexMap<String, Settings>,
-    /// In all runs.
+    /// Settings for all runs.
     #[serde(flatten)]
     pub set: Settings,
 }
 
-/// One of the things compared: the name of an algorithm, or settings with or without one.
+/// One of the compared variants: the name of an algorithm, or settings with or without one.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Arm {
-    /// This algorithm in the flows under comparison.
+    /// This algorithm, in the flows under comparison.
     Algorithm(String),
     /// Settings.
     Settings(ArmSettings),
 }
 
-/// An arm that is more than an algorithm.
+/// Settings of an arm.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ArmSettings {
-    /// Algorithm of the flows under comparison; that of the scenario without this.
+    /// Algorithm of the flows under comparison; the scenario's own if absent.
     pub cc: Option<String>,
     /// Changes to the scenario.
     #[serde(default)]
@@ -72,7 +72,7 @@ pub struct ArmSettings {
 }
 
 impl Arm {
-    /// Its algorithm, if it names one.
+    /// Returns its algorithm, if it names one.
     pub fn cc(&self) -> Option<&str> {
         match self {
             Self::Algorithm(name) => Some(name),
@@ -80,7 +80,7 @@ impl Arm {
         }
     }
 
-    /// Its settings.
+    /// Returns its settings.
     pub fn settings(&self) -> impl Iterator<Item = (&String, &Value)> {
         match self {
             Self::Algorithm(_) => None,
@@ -91,35 +91,35 @@ impl Arm {
     }
 }
 
-/// What varies.
+/// Quantity that varies along the horizontal axis.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Axis {
     /// Name in checks.
     pub name: String,
-    /// Quantity and unit, under figures.
+    /// Quantity and unit, shown under figures.
     pub label: String,
-    /// Paths that take the value.
+    /// Scenario paths that the value is written to.
     pub keys: Vec<String>,
-    /// Values, with units where the paths want them.
+    /// Values, with units if the paths require them.
     pub values: Vec<Value>,
-    /// Placed by ratio.
+    /// True for a logarithmic axis.
     #[serde(default)]
     pub log: bool,
 }
 
-/// What the short form changes.
+/// Changes of the short form.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Quick {
-    /// Runs of each point.
+    /// Seeds per point.
     pub seeds: Option<u32>,
     /// Further changes to the scenario.
     #[serde(default)]
     pub set: Settings,
     /// Values along the axis.
     pub values: Option<Vec<Value>>,
-    /// Only the default of what is left open.
+    /// True to run only the defaults of open parameters.
     #[serde(default)]
     pub defaults_only: bool,
 }
@@ -128,27 +128,27 @@ pub struct Quick {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FigureFile {
-    /// What it shows.
+    /// Title of the figure.
     pub title: String,
-    /// Of which experiment.
+    /// Name of the experiment.
     pub experiment: String,
     /// Quantity and unit of the vertical axis.
     pub y: String,
-    /// Lines along the experiment's axis: name, and expression of the language of checks.
+    /// Lines along the experiment's axis: name and expression in the language of checks.
     #[serde(default)]
     pub lines: IndexMap<String, String>,
-    /// Or curves over time, of single runs.
+    /// Curves over time from single runs, instead of lines.
     pub time: Option<OverTimeFile>,
-    /// The vertical axis is placed by ratio.
+    /// True for a logarithmic vertical axis.
     #[serde(default)]
     pub log: bool,
 }
 
-/// Curves over time, of one run of each arm.
+/// Curves over time from one run per arm.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct OverTimeFile {
-    /// Which series.
+    /// Curve to draw.
     pub series: Curve,
     /// Arms, each with its name in the legend.
     pub arms: IndexMap<String, String>,
@@ -156,7 +156,7 @@ pub struct OverTimeFile {
     pub at: Option<f64>,
     /// First and last second shown.
     pub span: Option<(f64, f64)>,
-    /// Flow; all of them for `*`, the first without this.
+    /// Flow; `*` for all flows, the first flow if absent.
     pub flow: Option<String>,
 }
 
@@ -164,65 +164,65 @@ pub struct OverTimeFile {
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ClaimFile {
-    /// Number of the figure that it is about.
+    /// Number of the figure that the claim is about.
     pub figure: Option<String>,
-    /// In our words.
+    /// The statement in this project's words.
     pub statement: String,
-    /// Whose results decide.
+    /// Experiment whose results decide.
     pub experiment: Option<String>,
-    /// What must be so.
+    /// Check that must hold.
     pub check: Option<String>,
-    /// Other claims of which all must hold, in place of a check.
+    /// Other claims that must all hold, instead of a check.
     #[serde(default)]
     pub all_of: Vec<String>,
-    /// Why the margin of its `~` or `is flat` is what it is.
+    /// Reason for the margin of `~` or `is flat`.
     pub margin: Option<String>,
-    /// Why nobody can check it.
+    /// Reason why the claim is not testable.
     pub not_testable: Option<String>,
-    /// What we found out about it.
+    /// Findings about the claim.
     pub note: Option<String>,
-    /// What to do if it holds.
+    /// Advice if the claim holds.
     pub advice: Option<String>,
-    /// Numbers that the paper itself gives.
+    /// Numbers that the paper gives.
     #[serde(default)]
     pub stated: IndexMap<String, StatedFile>,
 }
 
-/// A number of the paper, and what to set beside it.
+/// A number of the paper, with the expression for its measured counterpart.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StatedFile {
-    /// As the paper has it.
+    /// The paper's number.
     pub paper: f64,
-    /// The same of our runs: an expression that names the value of the axis, if there is one.
+    /// Expression for the measured number; it names the axis value if there is an axis.
     pub ours: String,
 }
 
-/// Where a parameter of the worlds comes from.
+/// Source of a parameter of the worlds.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ParameterFile {
-    /// In which experiment its value is looked up.
+    /// Experiment in which the value is looked up.
     pub experiment: String,
-    /// Its path through the scenario.
+    /// Path of the parameter in the scenario.
     pub key: String,
-    /// Who says so.
+    /// Kind of source.
     pub source: Source,
-    /// Where in the paper, or why.
+    /// Place in the paper, or the reason for the value.
     pub place: Option<String>,
 }
 
-/// Who says what a parameter is.
+/// Kinds of sources of a parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// The paper, in words or in a table.
+    /// Stated by the paper in words or in a table.
     Stated,
-    /// The paper, in a figure.
+    /// Read from a figure of the paper.
     Figure,
-    /// The paper, if one reasons from what it says.
+    /// Derived from statements of the paper.
     Reconstructed,
-    /// We.
+    /// Chosen by this project.
     Ours,
 }
 
@@ -237,7 +237,7 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// What a value is as an argument of `--set`.
+/// Returns the value as an argument of `--set`.
 pub fn argument(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -245,7 +245,7 @@ pub fn argument(value: &Value) -> String {
     }
 }
 
-/// Where a value stands on an axis: the number it begins with.
+/// Returns the position of a value on an axis: the number that it begins with.
 pub fn position(value: &Value) -> Option<f64> {
     bentpipe_lab::Value(argument(value)).quantity().map(|(number, _)| number)
 }

@@ -1,29 +1,29 @@
-//! The runs of an experiment: every arm at every value of the axis, for every choice of what is left open.
+//! Runs of an experiment: every arm at every axis value, for every choice of the open parameters.
 
 use bentpipe_lab::{Place, Unsimulated};
 use bentpipe_scenario::{Draft, Scenario};
 
 use crate::file::{Arm, Choosing, Experiment, argument, position};
 
-/// How much is run.
+/// Extent of the runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Form {
-    /// The short form.
+    /// True for the short form.
     pub quick: bool,
-    /// Runs of each point, instead of what the study says.
+    /// Seeds per point, instead of the study's number.
     pub seeds: Option<u32>,
 }
 
-/// One choice for each parameter that the paper leaves open.
+/// One option for each open parameter.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Choice {
     /// Index of the option for each parameter.
     options: Vec<usize>,
-    /// `discipline = D1` and `buffer = 50`; empty if nothing is open.
+    /// Parts such as `discipline = D1` and `buffer = 50`; empty without open parameters.
     parts: Vec<String>,
 }
 
-/// Index of a point: arm, place on the axis, choice.
+/// Indexes of a point: arm, place on the axis, choice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Spot {
     /// Index of the arm.
@@ -34,7 +34,7 @@ pub struct Spot {
     pub choice: usize,
 }
 
-/// What an experiment consists of.
+/// Dimensions of an experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grid {
     /// Names of the arms.
@@ -43,12 +43,12 @@ pub struct Grid {
     pub places: Vec<Option<f64>>,
     /// The choices, the default first.
     pub choices: Vec<Choice>,
-    /// Seeds of each point.
+    /// Seeds for each point.
     pub seeds: Vec<u64>,
 }
 
 impl Grid {
-    /// Of an experiment in some form.
+    /// Makes the grid of an experiment in this form.
     pub fn of(experiment: &Experiment, form: Form) -> Self {
         let values = experiment.values(form);
         let places = match experiment.axis {
@@ -66,7 +66,7 @@ impl Grid {
         }
     }
 
-    /// Every point, the default choice first.
+    /// Returns every point, the default choice first.
     pub fn spots(&self) -> Vec<Spot> {
         let mut spots = Vec::new();
         for choice in 0..self.choices.len() {
@@ -77,33 +77,33 @@ impl Grid {
         spots
     }
 
-    /// Index of the choice with these options; the default if this form does not run it.
+    /// Returns the index of the choice with these options; the default if this form does not run it.
     pub fn choice(&self, options: &[usize]) -> usize {
         self.choices.iter().position(|choice| choice.options == options).unwrap_or(0)
     }
 
-    /// How many options of a parameter are run, the first ones.
+    /// Returns the number of options that are run for a parameter, counted from the first.
     pub fn options_run(&self, parameter: usize) -> usize {
         let last = self.choices.iter().map(|choice| choice.options[parameter]).max();
         last.map_or(1, |last| last + 1)
     }
 
-    /// Index of an arm.
+    /// Returns the index of an arm.
     pub fn arm(&self, name: &str) -> Option<usize> {
         self.arms.iter().position(|arm| arm == name)
     }
 
-    /// Index of the place at a position of the axis.
+    /// Returns the index of the place at this axis position.
     pub fn place(&self, position: f64) -> Option<usize> {
         self.places.iter().position(|place| place.is_some_and(|place| crate::check::alike(place, position)))
     }
 }
 
-/// Runs of each point in the short form.
+/// Seeds per point in the short form.
 const QUICK_SEEDS: u32 = 3;
 
 impl Experiment {
-    /// Values along the axis in some form; nothing without an axis.
+    /// Returns the axis values of this form; empty without an axis.
     pub fn values(&self, form: Form) -> Vec<&toml::Value> {
         let Some(axis) = &self.axis else { return Vec::new() };
         let quick = self.quick.values.as_ref().filter(|_| form.quick);
@@ -120,7 +120,7 @@ impl Experiment {
         choices
     }
 
-    /// What a point sets in the scenario, in this order.
+    /// Returns the settings of a point in the order of their application.
     fn settings(&self, spot: Spot, grid: &Grid, form: Form) -> Vec<(&String, &toml::Value)> {
         let options = grid.choices[spot.choice].options.iter().zip(self.open.values());
         let chosen: Vec<&Choosing> =
@@ -132,10 +132,10 @@ impl Experiment {
         before.flatten().chain(arm.into_iter().flat_map(Arm::settings)).chain(of_arm.flatten()).collect()
     }
 
-    /// The world of a point.
+    /// Returns the world of a point.
     ///
     /// # Errors
-    /// What is wrong with the scenario or with what the study sets in it.
+    /// A description of the mistake in the scenario or in the study's settings.
     pub fn scenario(&self, spot: Spot, grid: &Grid, form: Form) -> Result<Scenario, String> {
         let draft = self.draft(spot, grid, form)?;
         let scenario = draft.scenario().map_err(|error| error.to_string())?;
@@ -146,10 +146,11 @@ impl Experiment {
         Ok(scenario)
     }
 
-    /// What stands at a path of the default world, every default spelled out; the values of the axis where it varies.
+    /// Returns the value at a path of the default world with all defaults written out, or the axis values if it
+    /// varies.
     ///
     /// # Errors
-    /// If nothing stands there.
+    /// If there is no value at that path.
     pub fn written(&self, key: &str) -> Result<String, String> {
         if let Some(axis) = self.axis.as_ref().filter(|axis| axis.keys.iter().any(|known| known == key)) {
             return Ok(axis.values.iter().map(argument).collect::<Vec<_>>().join(", "));
@@ -164,7 +165,7 @@ impl Experiment {
         found.map(argument).ok_or_else(accepted)
     }
 
-    /// The world of a point before it is checked.
+    /// Returns the world of a point before it is checked.
     fn draft(&self, spot: Spot, grid: &Grid, form: Form) -> Result<Draft, String> {
         let text = |error: bentpipe_scenario::Error| error.to_string();
         let mut draft = Draft::load(&self.scenario).map_err(text)?;
@@ -197,19 +198,19 @@ impl Choice {
         options.iter().enumerate().map(with).collect()
     }
 
-    /// `discipline = D1, buffer = 50`; empty if nothing is open.
+    /// Returns `discipline = D1, buffer = 50`; empty without open parameters.
     pub fn name(&self) -> String {
         self.parts.join(", ")
     }
 
-    /// Whether nothing but this parameter tells them apart.
+    /// True if the two choices differ only in this parameter.
     fn is_beside(&self, other: &Self, parameter: usize) -> bool {
         let mut pairs = self.options.iter().zip(&other.options).enumerate();
         pairs.all(|(index, (a, b))| index == parameter || a == b)
     }
 }
 
-/// Names of some choices out of all, without the parameters that make no difference between these and the others.
+/// Returns the names of some choices, without parameters that do not distinguish them from the others.
 pub fn names(some: &[usize], all: &[Choice]) -> Vec<String> {
     let parameters = all.first().map_or(0, |choice| choice.parts.len());
     let matters = |parameter: &usize| {
@@ -227,7 +228,7 @@ pub fn names(some: &[usize], all: &[Choice]) -> Vec<String> {
     names
 }
 
-/// The command line that shows a point to anybody.
+/// Returns the command line that reproduces a point.
 pub fn command(experiment: &Experiment, spot: Spot, grid: &Grid, form: Form) -> String {
     let mut words = vec!["bentpipe run".to_owned(), experiment.scenario.clone()];
     let Some((_, arm)) = experiment.arm.get_index(spot.arm) else { return String::new() };

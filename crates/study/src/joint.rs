@@ -1,20 +1,20 @@
-//! One setting for all of a paper: the options under which most of its claims hold together.
+//! One setting for a whole paper: the options for which most of its claims hold together.
 //!
-//! A claim that holds in one world and a claim that holds in another say nothing of the paper if the two worlds exclude each other. Parameters
-//! of the same name that have an option in common are one parameter in every experiment that has it, in whatever order its options stand; an option
-//! that one of these experiments does not have, or did not run, is no option for all of them.
+//! Claims that hold only in worlds that exclude each other do not support the paper together. Parameters with the same name and
+//! at least one common option are one parameter in all experiments, whatever the order of options. An option that one of these
+//! experiments lacks or did not run is not considered.
 
 use crate::file::Experiment;
 use crate::grid::Grid;
 
-/// Combinations of options that are tried at most, among parameters that share experiments.
+/// Maximum number of option combinations tried among parameters that share experiments.
 pub const MOST_COMBINATIONS: usize = 65_536;
 
-/// A parameter that a paper leaves open.
+/// An open parameter of a paper.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parameter<'a> {
     name: &'a str,
-    /// The options that all experiments with it have, in the order of the first.
+    /// Options common to all experiments with the parameter, in the order of the first experiment.
     options: Vec<&'a str>,
 }
 
@@ -24,18 +24,18 @@ impl<'a> Parameter<'a> {
     }
 }
 
-/// A claim as the search sees it.
+/// A claim as input of the search.
 pub struct Candidate<'a> {
-    /// The experiment that decides the claim.
+    /// Experiment that decides the claim.
     pub experiment: &'a Experiment,
-    /// The choices of that experiment.
+    /// Choices of that experiment.
     pub grid: &'a Grid,
-    /// For each choice, whether the claim holds there.
+    /// True for each choice under which the claim holds.
     pub holds: Vec<bool>,
 }
 
 impl<'a> Candidate<'a> {
-    /// What its experiment leaves open, with the options that were run: the short form may run the first ones only.
+    /// Returns the experiment's open parameters with the options that were run. The short form may run only the first ones.
     fn parameters(&self) -> Vec<Parameter<'a>> {
         let mut all = parameters(self.experiment);
         for (index, parameter) in all.iter_mut().enumerate() {
@@ -52,8 +52,8 @@ pub struct JointSetting<'a> {
 }
 
 impl<'a> JointSetting<'a> {
-    /// The setting under which most of these claims hold. Between settings that are equally good the one with earlier options wins, so the
-    /// default configuration does if nothing is better.
+    /// Returns the setting for which most of these claims hold. At a tie the earlier options win, so the default configuration
+    /// wins if nothing is better.
     pub fn of(candidates: &[Candidate<'a>]) -> Self {
         let lists: Vec<Vec<Parameter<'_>>> = candidates.iter().map(Candidate::parameters).collect();
         let mut best = Self { chosen: united(&lists).into_iter().map(|parameter| (parameter, 0)).collect() };
@@ -63,7 +63,7 @@ impl<'a> JointSetting<'a> {
         best
     }
 
-    /// Tries every combination of the options of `group`; the other parameters stay as they are.
+    /// Tries every combination of the options of `group`, with all other parameters fixed.
     fn choose(&mut self, group: &[Parameter<'a>], candidates: &[Candidate<'a>]) {
         let is_touched = |candidate: &&Candidate<'_>| {
             candidate.parameters().iter().any(|own| group.iter().any(|parameter| parameter.is_the_same(own)))
@@ -92,7 +92,7 @@ impl<'a> JointSetting<'a> {
         candidates.iter().filter(|one| one.holds[self.choice(one.experiment, one.grid)]).count()
     }
 
-    /// Index of the choice of an experiment that this setting means.
+    /// Returns the index of the choice in an experiment that corresponds to this setting.
     pub fn choice(&self, experiment: &Experiment, grid: &Grid) -> usize {
         let option = |own: Parameter<'_>| {
             let known = self.chosen.iter().find(|(parameter, _)| parameter.is_the_same(&own));
@@ -103,7 +103,7 @@ impl<'a> JointSetting<'a> {
         grid.choice(&options)
     }
 
-    /// `discipline = threshold 3`, for each parameter.
+    /// Returns `discipline = threshold 3` for each parameter.
     pub fn names(&self) -> Vec<String> {
         self.chosen
             .iter()
@@ -112,14 +112,14 @@ impl<'a> JointSetting<'a> {
     }
 }
 
-/// What an experiment leaves open.
+/// Returns the open parameters of an experiment.
 pub fn parameters(experiment: &Experiment) -> Vec<Parameter<'_>> {
     let open = experiment.open.iter();
     open.map(|(name, options)| Parameter { name, options: options.keys().map(String::as_str).collect() })
         .collect()
 }
 
-/// The parameters of all of them, each once.
+/// Merges the lists, each parameter once.
 fn united<'a>(lists: &[Vec<Parameter<'a>>]) -> Vec<Parameter<'a>> {
     let mut all: Vec<Parameter<'a>> = Vec::new();
     for own in lists.iter().flatten() {
@@ -131,7 +131,7 @@ fn united<'a>(lists: &[Vec<Parameter<'a>>]) -> Vec<Parameter<'a>> {
     all
 }
 
-/// Parameters that are linked by experiments which have several of them; the groups are independent of each other.
+/// Groups parameters that occur together in an experiment. The groups are independent of each other.
 pub fn groups<'a>(lists: &[Vec<Parameter<'a>>]) -> Vec<Vec<Parameter<'a>>> {
     let mut groups: Vec<Vec<Parameter<'a>>> =
         united(lists).into_iter().map(|parameter| vec![parameter]).collect();
@@ -149,7 +149,7 @@ pub fn groups<'a>(lists: &[Vec<Parameter<'a>>]) -> Vec<Vec<Parameter<'a>>> {
     groups
 }
 
-/// How many combinations of options a group has, at most [`usize::MAX`].
+/// Returns the number of option combinations of a group, at most [`usize::MAX`].
 pub fn combinations(group: &[Parameter<'_>]) -> usize {
     group.iter().fold(1, |product: usize, parameter| product.saturating_mul(parameter.options.len()))
 }
@@ -198,7 +198,8 @@ open.queue = { endless = {}, long = {}, short = {} }
         Candidate { experiment: &study.experiment[index], grid: &grids[index], holds: holds.to_vec() }
     }
 
-    /// The queue of `d` is that of `b`, though its options stand in another order and are more. Only `d` has an endless one, so that is no setting for both.
+    /// `d` has the same queue parameter as `b`, with more options in another order. Only `d` has an endless queue, so it is not a
+    /// common option.
     #[test]
     fn one_parameter_has_one_option_whatever_the_order_of_its_options() {
         let both = study_and_grids();
@@ -217,12 +218,13 @@ open.queue = { endless = {}, long = {}, short = {} }
         assert_eq!(JointSetting::of(&found[..2]).names(), ["queue = short"]);
     }
 
-    /// Two claims hold with the long queue only and one with the short one only; a parameter of the same name with other options is another one.
+    /// Two claims hold only with the long queue, one only with the short one. A parameter of the same name with other options is
+    /// a different parameter.
     #[test]
     fn most_claims_decide_and_the_default_wins_a_tie() {
         let both = study_and_grids();
         let (yes, no) = (true, false);
-        // The choices of `a` are (short, 40), (short, 56), (long, 40), (long, 56).
+        // The choices of `a`: (short, 40), (short, 56), (long, 40), (long, 56).
         let all = [
             candidate(&both, "a", &[no, no, no, yes]),
             candidate(&both, "a", &[yes, yes, no, no]),

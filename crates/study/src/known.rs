@@ -1,4 +1,4 @@
-//! Which quantities a run writes, so that a slip in a check is found before anything runs.
+//! Quantities that a run writes. A misspelt name in a check is thus found before any run.
 
 use bentpipe_outcome::{FlowOutcome, LinkOutcome, MediumOutcome, Outcome, Totals};
 use bentpipe_scenario::did_you_mean;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::measure::{Measure, Subject};
 
-/// A result in which nothing is left out.
+/// Returns a result with every optional field set.
 fn everything() -> Outcome {
     let flow = FlowOutcome {
         missing_bytes: 1,
@@ -35,7 +35,7 @@ fn everything() -> Outcome {
     }
 }
 
-/// The names of the numbers of a table, with dots into nested ones; those that may be missing as well.
+/// Collects the names of a table's numbers, optional ones included, with dots for nested tables.
 fn numbers(of: &Value, prefix: &str, names: &mut Vec<String>) {
     for (key, value) in of.as_object().into_iter().flatten() {
         let name = format!("{prefix}{key}");
@@ -48,10 +48,10 @@ fn numbers(of: &Value, prefix: &str, names: &mut Vec<String>) {
 }
 
 impl Measure {
-    /// Whether a run writes such a quantity.
+    /// Checks that a run writes this quantity.
     ///
     /// # Errors
-    /// Found and accepted.
+    /// A message with the unknown name and the accepted ones.
     pub fn check_known(&self) -> Result<(), String> {
         let Self::Field { name, of } = self else { return Ok(()) };
         let whole = serde_json::to_value(everything()).unwrap_or_default();

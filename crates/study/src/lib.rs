@@ -1,8 +1,9 @@
-//! Studies: experiments, figures and claims of a paper as data, and what simulations say of them.
+//! Studies: experiments, figures and claims of a paper as data, and their comparison with simulations.
 //!
-//! A [`Study`] is a TOML file. [`conduct`] runs what it needs, draws its figures and judges its claims. Reading order: `file` (what a study
-//! says), `check` (the language of claims), `measure` (what is kept of a run), `study` (what all of this means), `grid` and `plan` (which runs),
-//! `results`, `verdict`, `joint`, `criteria`, `conduct`; `draw`, `words`, `page` and `markdown` show the outcome.
+//! A [`Study`] is a TOML file. [`conduct`] runs its simulations, draws its figures and judges its claims. Reading order: `file`
+//! (content of a study), `check` (language of claims), `measure` (quantities of a run), `study` (resolved study), `grid` and
+//! `plan` (required runs), then `results`, `verdict`, `joint`, `criteria`, `conduct`. `draw`, `words`, `page` and `markdown`
+//! present the outcome.
 
 mod builtin;
 mod chart;

@@ -1,4 +1,4 @@
-//! The page of a study as Markdown: what a reader of the paper wants to see, figure by figure, with the numbers of the paper beside ours.
+//! Markdown page of a study, figure by figure, with the numbers of the paper and the measured ones.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use crate::outcome::{
 };
 use crate::verdict::Verdict;
 
-/// Letters of what was measured that a cell of a table holds; all of it stands in the report and in the JSON.
+/// Maximum number of characters of measured values in a table cell; the report and the JSON have all of them.
 const LETTERS: usize = 300;
 
-/// The page. Pictures are named `FOLDER/figure-NUMBER.svg` with the folder of the study's name.
+/// Renders the page. Pictures are named `FOLDER/figure-NUMBER.svg`; the folder has the study's name.
 pub fn render(outcome: &StudyOutcome) -> String {
     let mut page = head(outcome);
     for figure in &outcome.figures {
@@ -74,7 +74,7 @@ fn section(outcome: &StudyOutcome, figure: &FigureOutcome, claims: &[&ClaimOutco
     text
 }
 
-/// Claims with their checks and verdicts, the paper's own numbers, and why.
+/// Writes claims with their checks, verdicts, the paper's numbers and notes.
 fn judged(claims: &[&ClaimOutcome]) -> String {
     if claims.is_empty() {
         return String::new();
@@ -163,12 +163,12 @@ fn open(all: &[OpenOutcome]) -> String {
     text
 }
 
-/// Text as it may stand in a cell of a table.
+/// Escapes text for a table cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-/// As many of the relations as fit.
+/// Returns the first relations that fit.
 fn shortened(measured: &str) -> String {
     if measured.chars().count() <= LETTERS {
         return measured.to_owned();

@@ -1,4 +1,4 @@
-//! What can be measured of a run, by the names that checks use.
+//! Quantities of a run, with the names used in checks.
 
 use bentpipe_lab::Simulated;
 use bentpipe_outcome::FlowSeries;
@@ -6,59 +6,60 @@ use serde_json::{Map, Value};
 
 use crate::check::Quantity;
 
-/// A quantity of a check as an experiment understands it.
+/// A quantity of a check, resolved by an experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
-    /// What is measured.
+    /// The measure.
     pub measure: Measure,
-    /// Index of the arm in whose runs.
+    /// Index of the arm.
     pub arm: usize,
-    /// At another place of the axis than the rest of the check.
+    /// Axis position, if it differs from the rest of the check.
     pub elsewhere: Option<f64>,
 }
 
 /// A quantity of a run, independent of the arm.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Measure {
-    /// A field of the result as `run --json` writes it.
+    /// A field of the result as written by `run --json`.
     Field {
-        /// Name, with dots into nested tables.
+        /// Name, with dots for nested tables.
         name: String,
-        /// Whose.
+        /// Subject of the field.
         of: Subject,
     },
-    /// Something of a flow's course over time.
+    /// A property of a flow's curve over time.
     Course {
-        /// Which curve.
+        /// Name of the curve.
         curve: Curve,
-        /// What of it.
+        /// Property of the curve.
         what: Moment,
-        /// Whose.
+        /// Flows of the curve.
         of: Whose,
     },
 }
 
-/// Whose field.
+/// Subject of a field.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Subject {
-    /// Of the totals, or the mean over all flows.
+    /// The totals, or the mean over all flows.
     World,
     /// Mean over the flows of a group.
     Group(String),
-    /// A flow.
+    /// One flow.
     Flow(String),
-    /// A link's forward direction, or the one after the dot; mean over the links of a group.
+    /// A link in the forward direction, or in the direction after the dot. For a group: the mean over
+    /// its links.
     Link(String),
-    /// A channel that the links of a group share: as a link.
+    /// A channel shared by the links of a group, named like a link.
     Medium(String),
 }
 
-/// Whose course.
+/// Flows of a curve.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Whose {
-    /// Of the first flow.
+    /// The first flow.
     First,
-    /// Of a flow.
+    /// A named flow.
     Flow(String),
     /// Mean over the flows of a group.
     Group(String),
@@ -74,37 +75,37 @@ pub enum Curve {
     Ssthresh,
     /// Smoothed round-trip time, in milliseconds.
     Srtt,
-    /// Highest segment sent.
+    /// Highest segment number sent.
     Sent,
-    /// Segments sent again.
+    /// Number of retransmitted segments.
     Retransmitted,
-    /// Segments acknowledged.
+    /// Number of acknowledged segments.
     Acked,
 }
 
-/// What of a curve.
+/// A property of a curve.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Moment {
-    /// Its value at a time in seconds.
+    /// Value at a time in seconds.
     At(f64),
-    /// The first time, from a second on, at which it is at least so large.
+    /// First time after a start (in seconds) at which the value is at least the given one.
     Reaches(f64, f64),
-    /// The time of its first point after a second.
+    /// Time of the first point after a time in seconds.
     Next(f64),
-    /// Its slope between two times, per second.
+    /// Slope between two times, per second.
     Rate(f64, f64),
-    /// Its smallest value between two times.
+    /// Minimum between two times.
     Lowest(f64, f64),
-    /// Its largest value between two times.
+    /// Maximum between two times.
     Highest(f64, f64),
-    /// Its mean over the time between two times.
+    /// Time average between two times.
     Mean(f64, f64),
-    /// Jain's index of its slopes between two times, over the flows.
+    /// Jain's fairness index of the flows' slopes between two times.
     Jain(f64, f64),
 }
 
 impl Curve {
-    /// The curve of this name.
+    /// Returns the curve of this name.
     fn named(name: &str) -> Option<Self> {
         use serde::Deserialize;
         use serde::de::IntoDeserializer;
@@ -113,7 +114,7 @@ impl Curve {
         Self::deserialize(name).ok()
     }
 
-    /// Its points.
+    /// Returns the points of the curve for a flow.
     pub fn points(self, of: &FlowSeries) -> &[(f64, f64)] {
         match self {
             Self::Cwnd => &of.cwnd,
@@ -126,14 +127,14 @@ impl Curve {
     }
 }
 
-/// Which words of a quantity tell what of a curve.
+/// Words in a quantity that select a property of a curve.
 pub(crate) const MOMENTS: [&str; 8] = ["t", "reaches", "next", "rate", "lowest", "highest", "mean", "jain"];
 
 impl Measure {
-    /// What a quantity of a check means in an experiment whose axis has this name.
+    /// Resolves a quantity of a check in an experiment whose axis has this name.
     ///
     /// # Errors
-    /// Found and accepted.
+    /// A message with the unknown name and the accepted ones.
     pub fn of(quantity: &Quantity, axis: Option<&str>) -> Result<Self, String> {
         let Some(curve) = Curve::named(&quantity.metric) else {
             known(quantity, &["group", "flow", "link", "medium"], axis)?;
@@ -155,22 +156,22 @@ impl Measure {
         Ok(Self::Course { curve, what, of })
     }
 
-    /// Whether the run must record series.
+    /// True if the run must record time series.
     pub const fn needs_series(&self) -> bool {
         matches!(self, Self::Course { .. })
     }
 
-    /// A name that two measures share only if they are the same.
+    /// Returns a key that only equal measures share.
     pub fn key(&self) -> String {
         format!("{self:?}")
     }
 
-    /// Whether it is in bit/s.
+    /// True if the unit is bit/s.
     pub fn is_rate(&self) -> bool {
         matches!(self, Self::Field { name, .. } if name.ends_with("_bps"))
     }
 
-    /// Its value in a run; `None` where it has none.
+    /// Returns the value in a run; `None` if the run has none.
     pub fn value(&self, run: &Simulated, document: &Value) -> Option<f64> {
         match self {
             Self::Field { name, of } => of.value(name, document),
@@ -189,13 +190,13 @@ impl Whose {
     }
 }
 
-/// Whether `name` is that of the group, or that of a member: `bulk.3` of `bulk`.
+/// True if `name` is the group or one of its members, such as `bulk.3` of `bulk`.
 fn is_member(name: &str, group: &str) -> bool {
     let index = name.strip_prefix(group).and_then(|rest| rest.strip_prefix('.'));
     name == group || index.is_some_and(|index| index.chars().all(|c| c.is_ascii_digit()))
 }
 
-/// Refuses what is neither a word of the quantity nor the name of the axis.
+/// Returns an error for a selector that is neither one of `words` nor the name of the axis.
 fn known(quantity: &Quantity, words: &[&str], axis: Option<&str>) -> Result<(), String> {
     let is_known = |key: &str| words.contains(&key) || Some(key) == axis;
     match quantity.selectors.iter().find(|(key, _)| !is_known(key)) {
@@ -207,7 +208,7 @@ fn known(quantity: &Quantity, words: &[&str], axis: Option<&str>) -> Result<(), 
     }
 }
 
-/// The number that a word of a quantity has.
+/// Returns the number of a selector.
 fn number(quantity: &Quantity, word: &str) -> Result<Option<f64>, String> {
     let parse = |text: &str| {
         text.parse().map_err(|_| format!("{}: {word}: found `{text}`, accepted: a number", quantity.metric))
@@ -215,7 +216,7 @@ fn number(quantity: &Quantity, word: &str) -> Result<Option<f64>, String> {
     quantity.selector(word).map(parse).transpose()
 }
 
-/// The one of `words` that a quantity has.
+/// Returns the one selector of `words` in the quantity.
 fn only<'a>(quantity: &Quantity, words: &[&'a str]) -> Result<Option<&'a str>, String> {
     let mut found = words.iter().filter(|word| quantity.selector(word).is_some());
     match (found.next(), found.next()) {
@@ -297,12 +298,12 @@ impl Subject {
     }
 }
 
-/// The name of a link without its direction, and that.
+/// Splits a link's name into name and direction.
 fn direction(link: &str) -> (&str, &str) {
     link.rsplit_once('.').filter(|(_, direction)| *direction == "reverse").unwrap_or((link, "forward"))
 }
 
-/// A number in a table, with dots into nested ones.
+/// Returns a number of a table, with dots for nested tables.
 fn field(of: &Value, name: &str) -> Option<f64> {
     let found =
         name.split('.').try_fold(of, |of, key| of.as_object().and_then(|of: &Map<_, _>| of.get(key)))?;
@@ -314,7 +315,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 impl Moment {
-    /// Of several flows; `None` where one of them has no value.
+    /// Returns the value over several flows; `None` if one flow has none.
     fn over(self, flows: &[&FlowSeries], curve: Curve) -> Option<f64> {
         let values: Vec<f64> = flows.iter().filter_map(|flow| self.value(curve.points(flow))).collect();
         if values.len() < flows.len() {
@@ -353,7 +354,7 @@ impl Moment {
     }
 }
 
-/// The mean over time of a curve that holds its value, from `from`, where it has this value, to `to`.
+/// Returns the time average of a step curve between `from` and `to`; `first` is its value at `from`.
 fn mean_over_time(first: Option<f64>, points: &[(f64, f64)], from: f64, to: f64) -> Option<f64> {
     let (mut since, mut value, mut area) = (from, first?, 0.0);
     for (at, next) in points.iter().filter(|point| point.0 > from && point.0 <= to) {

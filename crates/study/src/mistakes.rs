@@ -1,4 +1,4 @@
-//! What is wrong with a study file: all of it, with lines, in the words of the other files.
+//! Collection of all mistakes in a study file, with their lines.
 
 use std::fmt;
 
@@ -6,17 +6,17 @@ use bentpipe_scenario::did_you_mean;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Why a file is no study: every mistake in it, at least one.
+/// Error of a study file, with at least one mistake.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StudyError {
     /// The file.
     pub file: String,
-    /// Lines, from 1, where they are known; and what was found there and what is accepted.
+    /// Line numbers from 1 (if known), each with what was found and what is accepted.
     pub mistakes: Vec<(Option<usize>, String)>,
 }
 
 impl StudyError {
-    /// One mistake of the whole file.
+    /// Makes an error with one mistake about the whole file.
     pub(crate) fn new(file: &str, what: String) -> Self {
         Self { file: file.to_owned(), mistakes: vec![(None, what)] }
     }
@@ -35,7 +35,7 @@ impl fmt::Display for StudyError {
 
 impl std::error::Error for StudyError {}
 
-/// The mistakes of a file, as they are found.
+/// Mistakes of a file, collected during reading.
 pub(crate) struct Mistakes<'a> {
     file: &'a str,
     text: &'a str,
@@ -44,10 +44,10 @@ pub(crate) struct Mistakes<'a> {
 }
 
 impl<'a> Mistakes<'a> {
-    /// None so far in `text`.
+    /// Makes an empty collection for `text`.
     ///
     /// # Errors
-    /// If it is no TOML.
+    /// If the text is not TOML.
     pub fn of(file: &'a str, text: &'a str) -> Result<Self, StudyError> {
         let (table, errors) = DeTable::parse_recoverable(text);
         let of = |error: &toml::de::Error| {
@@ -69,7 +69,8 @@ impl<'a> Mistakes<'a> {
         Ok(Self { file, text, table: table.into_inner(), found: Vec::new() })
     }
 
-    /// Adds what is wrong below `path`. As far as its first words are keys there, they say the line.
+    /// Adds a mistake below `path`. The longest part of the path that exists in the file determines
+    /// the line.
     pub fn add(&mut self, path: &[&str], what: &str) {
         let line = self.line_of(path, what);
         let what = if path.is_empty() { what.to_owned() } else { format!("{}: {what}", path.join(".")) };
@@ -78,12 +79,12 @@ impl<'a> Mistakes<'a> {
         }
     }
 
-    /// Adds what the reader of a table below `path` says.
+    /// Adds an error of the table reader below `path`.
     pub fn add_unread(&mut self, path: &[&str], error: &toml::de::Error) {
         self.add(path, &reworded(error));
     }
 
-    /// `value` if nothing was wrong.
+    /// Returns `value` if there are no mistakes.
     pub fn unless_any<T>(mut self, value: T) -> Result<T, StudyError> {
         self.found.sort_by_key(|(line, _)| *line);
         let mistakes = self.found;
@@ -109,7 +110,7 @@ fn line_at(text: &str, at: usize) -> usize {
     1 + text.get(..at).map_or(0, |before| before.matches('\n').count())
 }
 
-/// What the reader of TOML says, as found and accepted.
+/// Rewords an error of the TOML reader as found and accepted.
 fn reworded(error: &toml::de::Error) -> String {
     let text = error.to_string();
     let within = text.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`'));
@@ -147,7 +148,7 @@ fn reworded(error: &toml::de::Error) -> String {
     format!("{path}found something else, accepted: what the reader of TOML says: {message}")
 }
 
-/// A value or a type in the words of the other messages.
+/// Rewords a value or a type for messages.
 fn plain(of_reader: &str) -> String {
     let value = ["string ", "integer ", "floating point ", "boolean "]
         .iter()
@@ -167,7 +168,7 @@ fn plain(of_reader: &str) -> String {
     word.or(value).unwrap_or(of_reader).replace('`', "")
 }
 
-/// `found` is not one of `known`.
+/// Message that `found` is not one of `known`.
 pub(crate) fn unknown<'a>(what: &str, found: &str, known: impl Iterator<Item = &'a String>) -> String {
     let known: Vec<&str> = known.map(String::as_str).collect();
     let hint = did_you_mean(found, &known).map_or(String::new(), |near| format!("; did you mean `{near}`?"));

@@ -1,4 +1,4 @@
-//! What became of a study.
+//! Outcome of a study.
 
 use bentpipe_lab::number::short;
 use serde::Serialize;
@@ -10,15 +10,15 @@ use crate::verdict::Verdict;
 /// A conducted study.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StudyOutcome {
-    /// Name: that of the file without its ending.
+    /// Name of the file without its extension.
     pub name: String,
-    /// What is studied, in one line.
+    /// Subject in one line.
     pub title: String,
-    /// The paper.
+    /// Citation of the paper.
     pub citation: String,
-    /// How much was run.
+    /// Extent of the runs.
     pub form: Form,
-    /// The option of each open parameter under which most claims hold together: `queue = long`.
+    /// Option of each open parameter for which most claims hold together, such as `queue = long`.
     pub joint_setting: Vec<String>,
     /// SHA-256 of the criteria by which the claims were judged ([`crate::Study::criteria`]).
     pub criteria: String,
@@ -26,9 +26,9 @@ pub struct StudyOutcome {
     pub claims: Vec<ClaimOutcome>,
     /// Figures in the order of the study.
     pub figures: Vec<FigureOutcome>,
-    /// Where parameters come from, in the order of the study.
+    /// Sources of parameters in the order of the study.
     pub parameters: Vec<ParameterOutcome>,
-    /// What the paper leaves open.
+    /// Open parameters of the paper.
     pub open: Vec<OpenOutcome>,
     /// The text of the study.
     pub text: String,
@@ -37,48 +37,48 @@ pub struct StudyOutcome {
 /// A parameter of the worlds.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ParameterOutcome {
-    /// What it is called.
+    /// Name of the parameter.
     pub name: String,
     /// Its value in the default world.
     pub value: String,
-    /// Who says so: stated, read from a figure, reconstructed, ours.
+    /// Kind of source: stated, read from a figure, reconstructed, ours.
     pub source: String,
-    /// Where in the paper, or why.
+    /// Place in the paper, or the reason for the value.
     pub place: String,
 }
 
-/// A parameter of which the paper does not give the value.
+/// A parameter whose value the paper does not give.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OpenOutcome {
     /// Its name.
     pub name: String,
-    /// What was run, the default first.
+    /// Options that were run, the default first.
     pub options: Vec<String>,
-    /// In which experiments.
+    /// Experiments with this parameter.
     pub experiments: Vec<String>,
 }
 
-/// A number of the paper beside ours.
+/// A number of the paper with its measured counterpart.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct StatedOutcome {
-    /// What it is.
+    /// Name of the quantity.
     pub what: String,
-    /// In the paper.
+    /// The paper's number.
     pub paper: f64,
-    /// Ours with the default configuration: the mean; nothing where this form does not run it.
+    /// Measured mean with the default configuration; `None` if this form does not run it.
     pub ours: Option<f64>,
     /// Half width of its 95 % confidence interval, if there are several seeds.
     pub ci95: Option<f64>,
 }
 
 impl StatedOutcome {
-    /// Ours with its interval.
+    /// Returns the measured number with its interval.
     pub fn ours_written(&self) -> String {
         let half = self.ci95.map_or(String::new(), |half| format!(" ± {}", short(half)));
         self.ours.map_or("–".to_owned(), |mean| short(mean) + &half)
     }
 
-    /// By how much ours differs from the paper's, in per cent.
+    /// Returns the deviation from the paper's number in percent.
     pub fn deviation_written(&self) -> String {
         let deviation = |mean: f64| format!("{:+.0} %", 100.0 * (mean / self.paper - 1.0));
         self.ours.map_or("–".to_owned(), deviation)
@@ -90,61 +90,61 @@ impl StatedOutcome {
 pub struct ClaimOutcome {
     /// Name of the claim.
     pub id: String,
-    /// Number of the figure that it is about.
+    /// Number of the figure that the claim is about.
     pub figure: Option<String>,
-    /// In our words.
+    /// The statement in this project's words.
     pub statement: String,
-    /// What became of it with the default configuration.
+    /// Verdict with the default configuration.
     pub verdict: Verdict,
-    /// Numbers of the default configuration, each a mean with the half width of its 95 % confidence interval.
+    /// Numbers of the default configuration: means with half widths of their 95 % confidence intervals.
     pub measured: String,
     /// The check, with its tolerances.
     pub tolerance: Option<String>,
-    /// Runs of each point.
+    /// Seeds per point.
     pub seeds: usize,
-    /// Names of the choices for which it holds, if it does for some and not for all.
+    /// Names of the choices for which it holds, if it holds for some but not all.
     pub holds_for: Vec<String>,
-    /// What became of it with the joint setting of the study.
+    /// Verdict with the joint setting of the study.
     pub joint_verdict: Verdict,
-    /// Choices of what the paper leaves open for which it holds, and all that were run.
+    /// Number of choices for which it holds, out of all choices run.
     pub choices: Choices,
-    /// Numbers of the first choice for which it holds, if the default is not one of them.
+    /// Numbers of the first choice for which it holds, if that is not the default.
     pub measured_where_it_holds: Option<String>,
-    /// Why the margin of an equivalence is what it is.
+    /// Reason for the margin of an equivalence.
     pub margin: Option<String>,
     /// SHA-256 of the criteria of the study.
     pub criteria: String,
-    /// Numbers of the paper beside ours.
+    /// Numbers of the paper with their measured counterparts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stated: Vec<StatedOutcome>,
     /// The check in words.
     #[serde(skip)]
     pub words: String,
-    /// What we found out about it.
+    /// Findings about the claim.
     #[serde(skip)]
     pub note: Option<String>,
-    /// What to do if it holds.
+    /// Advice if the claim holds.
     #[serde(skip)]
     pub advice: Option<String>,
-    /// A command that runs the first point of the experiment again; the others follow by `--set` and `--seed`.
+    /// Command that repeats the experiment's first point; `--set` and `--seed` select the others.
     #[serde(skip)]
     pub rerun: Option<String>,
 }
 
 impl ClaimOutcome {
-    /// For which choices it holds where it does not for all, and what was measured with the first of them; else empty.
+    /// Returns the choices for which it holds with the numbers of the first, if not all hold; else empty.
     pub fn where_else(&self) -> String {
         let measured = self.measured_where_it_holds.as_ref().map(|numbers| format!(" ({numbers})"));
         self.holds_for.join(" or ") + &measured.unwrap_or_default()
     }
 }
 
-/// For how many choices a claim holds.
+/// Number of choices for which a claim holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Choices {
-    /// Choices for which it holds.
+    /// Number of choices for which it holds.
     pub holding: usize,
-    /// Choices that were run.
+    /// Number of choices run.
     pub of: usize,
 }
 
@@ -154,13 +154,13 @@ impl std::fmt::Display for Choices {
     }
 }
 
-/// A figure, drawn for each choice of what the paper leaves open.
+/// A figure with one chart per choice of the open parameters.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FigureOutcome {
     /// Number in the paper.
     pub number: String,
-    /// What it shows.
+    /// Title of the figure.
     pub title: String,
-    /// The default choice first.
+    /// Charts, the default choice first.
     pub charts: Vec<Chart>,
 }

@@ -1,4 +1,4 @@
-//! The report of a study: one HTML file with zoomable charts, each beside the claims that it supports.
+//! Report of a study: one HTML file with zoomable charts, each followed by its claims.
 
 use bentpipe_lab::report::{
     Axis, Choice, Figure, Grid, GridCell, GridRow, Number, Page, Pick, Position, Provenance, Scale, Section,
@@ -11,7 +11,7 @@ use crate::outcome::{
 };
 use crate::verdict::Verdict;
 
-/// The page of a study.
+/// Renders the page of a study.
 ///
 /// # Errors
 /// If the template cannot be filled.
@@ -47,7 +47,7 @@ pub fn render(outcome: &StudyOutcome, command: &str) -> Result<String, String> {
     render_page(&page, &provenance).map_err(|error| error.to_string())
 }
 
-/// The options of the joint setting in brackets; nothing if nothing is open.
+/// Returns the options of the joint setting in brackets; empty without open parameters.
 fn joint_setting(outcome: &StudyOutcome) -> String {
     match outcome.joint_setting.as_slice() {
         [] => String::new(),
@@ -55,13 +55,13 @@ fn joint_setting(outcome: &StudyOutcome) -> String {
     }
 }
 
-/// What to do, from the claims that hold.
+/// Returns the advice of the claims that hold.
 fn advice(claims: &[ClaimOutcome]) -> impl Iterator<Item = String> {
     let holding = claims.iter().filter(|claim| claim.verdict == Verdict::Holds);
     holding.filter_map(|claim| claim.advice.as_ref().map(|advice| format!("{advice} ({})", claim.id)))
 }
 
-/// Title of the choice between the charts of a figure.
+/// Title of the menu that selects a chart of a figure.
 const FOR: &str = "For";
 
 fn section(figure: &FigureOutcome, claims: &[ClaimOutcome]) -> Section {
@@ -108,7 +108,7 @@ fn traces(chart: &Chart) -> impl Iterator<Item = Trace> {
     })
 }
 
-/// The tables below the figures; those that would be empty are left out.
+/// Returns the tables below the figures, without empty ones.
 fn grids(outcome: &StudyOutcome) -> Vec<Grid> {
     let all = [claims(&outcome.claims), stated(&outcome.claims), parameters(outcome), open(outcome)];
     all.into_iter().filter(|grid| !grid.rows.is_empty()).collect()
@@ -118,7 +118,7 @@ fn grid(title: &str, head: &[&str], rows: Vec<GridRow>) -> Grid {
     Grid { title: title.into(), head: head.iter().map(|name| (*name).to_owned()).collect(), rows }
 }
 
-/// A row of which nothing is emphasised.
+/// Makes a row without emphasis.
 fn row(name: &str, cells: &[&str]) -> GridRow {
     let cell = |text: &&str| GridCell { text: (*text).to_owned(), best: false };
     GridRow { names: vec![name.to_owned()], cells: cells.iter().map(cell).collect() }
@@ -164,7 +164,7 @@ fn claims(claims: &[ClaimOutcome]) -> Grid {
     grid("Claims", &head, claims.iter().map(one).collect())
 }
 
-/// The paper's own numbers beside ours.
+/// Makes the table of the paper's numbers with the measured ones.
 fn stated(claims: &[ClaimOutcome]) -> Grid {
     let of_claim = |claim: &ClaimOutcome| {
         let one = |one: &StatedOutcome| {
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
     use crate::example;
 
-    /// What the page of Markdown says of a claim and of a parameter, the page of HTML says as well.
+    /// The HTML page has the same texts about claims and parameters as the Markdown page.
     #[test]
     fn the_page_has_the_checks_in_words_the_papers_numbers_and_the_sources_of_parameters() {
         let page = render(&example::outcome(), "bentpipe paper mine").unwrap();

@@ -1,4 +1,4 @@
-//! Which runs the figures and claims of studies need.
+//! Runs required by the figures and claims of studies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,21 +13,21 @@ use crate::measure::{Measure, Measured};
 use crate::study::{Claim, Figure, Ground, OverTime, Shown, Sketch, Study};
 use bentpipe_table::{Kept, Store, refuse_own, world_name};
 
-/// What is wanted of studies.
+/// Request to conduct studies.
 pub struct Wish {
     /// Short or full form.
     pub form: Form,
-    /// Only these figures and the claims about them; everything if empty.
+    /// Figures to conduct, with the claims about them; empty for everything.
     pub figures: Vec<String>,
-    /// Runs at a time.
+    /// Number of parallel runs.
     pub threads: usize,
-    /// Most memory in bytes for all of them, instead of what this machine has free.
+    /// Maximum memory of all runs in bytes, instead of the machine's free memory.
     pub memory: Option<u64>,
-    /// Set by another thread to stop early.
+    /// Flag that another thread sets to stop early.
     pub stop: Arc<AtomicBool>,
 }
 
-/// An experiment of which something is needed.
+/// An experiment with required results.
 pub struct Needed<'a> {
     /// Its name.
     pub name: &'a str,
@@ -35,39 +35,39 @@ pub struct Needed<'a> {
     pub experiment: &'a Experiment,
     /// Its points.
     pub grid: Grid,
-    /// Name of the world of each spot that is run.
+    /// Name of the world at each spot that is run.
     pub worlds: BTreeMap<Spot, String>,
-    /// What is measured, in all runs of which arm.
+    /// Measures, each with the arm whose runs it needs.
     measures: Vec<(usize, Measure)>,
-    /// What is drawn of single runs with the first seed.
+    /// Curves of single runs with the first seed.
     sketches: Vec<(Spot, Sketch)>,
 }
 
 /// One run.
 pub struct Job {
-    /// The world.
+    /// World of the run.
     pub scenario: Arc<Scenario>,
-    /// Its name.
+    /// Name of the world.
     pub world: String,
-    /// Its dice.
+    /// Seed of the random numbers.
     pub seed: u64,
-    /// What is measured.
+    /// Measures to keep.
     pub measures: Vec<Measure>,
-    /// What is drawn.
+    /// Curves to keep.
     pub sketches: Vec<Sketch>,
 }
 
-/// Runs by world and seed.
+/// Runs, keyed by world and seed.
 pub type Jobs = BTreeMap<(String, u64), Job>;
 
-/// The figures that are wanted of a study.
+/// Returns the requested figures of a study.
 pub fn figures<'a>(study: &'a Study, wish: &'a Wish) -> impl Iterator<Item = (&'a str, &'a Figure)> {
     let wanted = |number: &str| wish.figures.is_empty() || wish.figures.iter().any(|figure| figure == number);
     let all = study.figure.iter().map(|(number, figure)| (number.as_str(), figure));
     all.filter(move |(number, _)| wanted(number))
 }
 
-/// The claims that are wanted of a study.
+/// Returns the requested claims of a study.
 pub fn claims<'a>(study: &'a Study, wish: &'a Wish) -> impl Iterator<Item = (&'a str, &'a Claim)> {
     let wanted = |figure: Option<&String>| {
         wish.figures.is_empty() || figure.is_some_and(|figure| wish.figures.contains(figure))
@@ -76,7 +76,7 @@ pub fn claims<'a>(study: &'a Study, wish: &'a Wish) -> impl Iterator<Item = (&'a
     all.filter(move |(_, claim)| wanted(claim.figure.as_ref()))
 }
 
-/// What the figures and claims need of each experiment.
+/// Returns the required results of each experiment.
 pub fn needs<'a>(study: &'a Study, wish: &'a Wish) -> Vec<Needed<'a>> {
     let none = |(name, experiment): (&'a String, &'a Experiment)| Needed {
         name,
@@ -106,15 +106,15 @@ pub fn needs<'a>(study: &'a Study, wish: &'a Wish) -> Vec<Needed<'a>> {
 }
 
 impl OverTime {
-    /// The point of each arm, with its name in the legend.
+    /// Returns the point of each arm, with its name in the legend.
     pub fn spots<'a>(&'a self, grid: &'a Grid) -> impl Iterator<Item = (Spot, &'a str)> {
-        // `Study` has made sure that the place is on the axis; without one it is the first.
+        // `Study` has checked that the place is on the axis; without one it is the first.
         let place = self.at.and_then(|at| grid.place(at)).unwrap_or_default();
         self.arms.iter().map(move |(arm, label)| (Spot { arm: *arm, place, choice: 0 }, label.as_str()))
     }
 }
 
-/// So many lines are told of an experiment at most.
+/// Maximum number of message lines per experiment.
 const TOLD: usize = 30;
 
 impl Needed<'_> {
@@ -134,7 +134,7 @@ impl Needed<'_> {
         }
     }
 
-    /// What is asked for that no run writes.
+    /// Returns the requested quantities that no run writes.
     pub fn unknown(&self) -> Vec<String> {
         let mut wrong: Vec<String> = Vec::new();
         for what in self.measures.iter().filter_map(|(_, measure)| measure.check_known().err()) {
@@ -145,10 +145,10 @@ impl Needed<'_> {
         wrong
     }
 
-    /// Adds the runs that are needed and that the store does not know.
+    /// Adds the required runs that are not in the store.
     ///
     /// # Errors
-    /// Everything that is wrong with the worlds that the study asks for, each line once.
+    /// All mistakes in the worlds of the study, each line once.
     pub fn plan(&mut self, wish: &Wish, store: &Store, jobs: &mut Jobs) -> Result<(), Vec<String>> {
         let mut wrong: Vec<String> = Vec::new();
         for spot in self.grid.spots() {
@@ -205,7 +205,7 @@ impl Needed<'_> {
     }
 }
 
-/// What is not known of a run.
+/// Returns the measures and curves that the store lacks for a run.
 fn missing(known: Option<&Kept>, measures: &[&Measure], sketches: &[&Sketch]) -> (Vec<Measure>, Vec<Sketch>) {
     let measured = |measure: &Measure| known.is_some_and(|known| known.values.contains_key(&measure.key()));
     let drawn = |sketch: &Sketch| known.is_some_and(|known| known.curves.contains_key(&sketch.key()));

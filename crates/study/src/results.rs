@@ -1,4 +1,4 @@
-//! What the runs of an experiment gave, point by point.
+//! Results of an experiment's runs, point by point.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use crate::grid::{Grid, Spot};
 use crate::measure::Measured;
 use bentpipe_table::Values;
 
-/// One value for each seed; `None` where there is none.
+/// One value per seed; `None` if the run has none.
 pub type PerSeed = Vec<Option<f64>>;
 
-/// The values that there are.
+/// Returns the values that exist.
 pub fn known(values: &PerSeed) -> Vec<f64> {
     values.iter().copied().flatten().collect()
 }
@@ -22,11 +22,11 @@ pub struct Results {
     pub grid: Grid,
     /// Name of the axis.
     pub axis: Option<String>,
-    /// What the runs gave: for each point, one entry for each seed that finished.
+    /// Results of the runs: for each point, one entry per finished seed.
     pub runs: BTreeMap<Spot, Vec<Option<Values>>>,
 }
 
-/// Where an expression is evaluated.
+/// Point at which an expression is evaluated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct At {
     /// Index along the axis.
@@ -36,14 +36,14 @@ pub struct At {
 }
 
 impl Results {
-    /// Results of which none is there yet.
+    /// Makes an empty collection of results.
     pub fn none(grid: Grid, axis: Option<String>) -> Self {
         let nothing = vec![None; grid.seeds.len()];
         let runs = grid.spots().into_iter().map(|spot| (spot, nothing.clone())).collect();
         Self { grid, axis, runs }
     }
 
-    /// An expression at a place, for each seed.
+    /// Evaluates an expression at a place for each seed.
     pub fn evaluate(&self, expr: &Expr<Measured>, at: At) -> PerSeed {
         match expr {
             Expr::Number(number) => vec![Some(*number); self.grid.seeds.len()],
@@ -65,7 +65,7 @@ impl Results {
 
     fn quantity(&self, quantity: &Measured, at: At) -> PerSeed {
         let nothing = || vec![None; self.grid.seeds.len()];
-        // The short form may lack a place that the full one has.
+        // The short form may lack a place of the full form.
         let place = quantity.elsewhere.map_or(Some(at.place), |position| self.grid.place(position));
         let Some(place) = place else { return nothing() };
         let spot = Spot { arm: quantity.arm, place, choice: at.choice };
@@ -77,7 +77,7 @@ impl Results {
     }
 }
 
-/// Combines values of the same seed; without one of them there is none.
+/// Combines values of the same seed; the result is `None` if one of them is missing.
 fn combine(all: &[PerSeed], apply: impl Fn(&[f64]) -> f64) -> PerSeed {
     let seeds = all.first().map_or(0, Vec::len);
     let of_seed = |seed: usize| all.iter().map(|values| values[seed]).collect::<Option<Vec<f64>>>();
@@ -119,7 +119,7 @@ impl Several {
 }
 
 impl Results {
-    /// Of checks that measure nothing.
+    /// Results for checks that measure nothing.
     pub fn arithmetic() -> Self {
         let grid = Grid {
             arms: Vec::new(),

@@ -1,4 +1,4 @@
-//! A study that was read once and makes sense: nothing in it needs parsing or looking up again.
+//! A study after parsing: all names in it are resolved and checked.
 
 use bentpipe_scenario::did_you_mean;
 use indexmap::IndexMap;
@@ -11,123 +11,123 @@ use crate::joint::{MOST_COMBINATIONS, combinations, groups, parameters};
 use crate::measure::{Curve, Measured};
 use crate::mistakes::{Mistakes, StudyError, unknown};
 
-/// Experiments, and what a paper says of their results.
+/// Experiments, and a paper's claims about their results.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Study {
-    /// Name: that of the file without its ending.
+    /// Name of the file without its extension.
     pub name: String,
     /// The text of the file.
     pub text: String,
-    /// What is studied, in one line.
+    /// Subject in one line.
     pub title: String,
-    /// The paper.
+    /// Citation of the paper.
     pub citation: String,
-    /// By the names that figures and claims use.
+    /// Experiments, keyed by the names that figures and claims use.
     pub experiment: IndexMap<String, Experiment>,
-    /// By the numbers of the paper.
+    /// Figures, keyed by their numbers in the paper.
     pub figure: IndexMap<String, Figure>,
-    /// By their names.
+    /// Claims, keyed by name.
     pub claim: IndexMap<String, Claim>,
-    /// Where parameters come from, by what they are called.
+    /// Sources of parameters, keyed by parameter name.
     pub parameter: IndexMap<String, ParameterFile>,
 }
 
 /// A figure of the paper.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
-    /// What it shows.
+    /// Title of the figure.
     pub title: String,
-    /// Of which experiment.
+    /// Name of the experiment.
     pub experiment: String,
     /// Quantity and unit of the vertical axis.
     pub y: String,
-    /// The vertical axis is placed by ratio.
+    /// True for a logarithmic vertical axis.
     pub log: bool,
-    /// What is drawn.
+    /// Content of the figure.
     pub shown: Shown,
 }
 
-/// What a figure draws.
+/// Content of a figure.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Shown {
-    /// Lines along the experiment's axis, by their names.
+    /// Lines along the experiment's axis, keyed by name.
     Along(IndexMap<String, Expr<Measured>>),
-    /// Curves over time, of one run of each arm.
+    /// Curves over time from one run per arm.
     OverTime(OverTime),
 }
 
 /// Curves over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OverTime {
-    /// What runs along the time.
+    /// Curves to draw over time.
     pub sketch: Sketch,
     /// Indexes of arms, each with its name in the legend.
     pub arms: Vec<(usize, String)>,
-    /// Value of the experiment's axis; its first without this.
+    /// Value of the experiment's axis; its first value if absent.
     pub at: Option<f64>,
 }
 
 /// Curves of a run over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sketch {
-    /// Which curve.
+    /// Name of the curve.
     pub curve: Curve,
-    /// Of which flows.
+    /// Flows of the curves.
     pub flows: Flows,
     /// First and last second.
     pub span: (f64, f64),
 }
 
-/// Which flows of a run.
+/// Selection of the flows of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Flows {
     /// The first.
     First,
     /// All.
     All,
-    /// This one.
+    /// The named flow.
     Named(String),
 }
 
 /// A statement of the paper.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Claim {
-    /// Number of the figure that it is about.
+    /// Number of the figure that the claim is about.
     pub figure: Option<String>,
-    /// In our words.
+    /// The statement in this project's words.
     pub statement: String,
-    /// What decides.
+    /// Basis of the verdict.
     pub ground: Ground,
-    /// Why the margin of an equivalence is what it is; every claim with one has this.
+    /// Reason for the margin of an equivalence, required for each.
     pub margin: Option<String>,
-    /// What we found out about it.
+    /// Findings about the claim.
     pub note: Option<String>,
-    /// What to do if it holds.
+    /// Advice if the claim holds.
     pub advice: Option<String>,
-    /// Numbers that the paper gives, by what they are, each with the same of our runs.
+    /// Numbers of the paper, keyed by quantity, each with the expression for its measured counterpart.
     pub stated: IndexMap<String, (f64, Expr<Measured>)>,
 }
 
-/// What decides a claim.
+/// Basis of a claim's verdict.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Ground {
     /// A check.
     Check {
-        /// Of the results of this experiment; arithmetic without one.
+        /// Experiment whose results are checked; pure arithmetic if absent.
         experiment: Option<String>,
-        /// What must be so.
+        /// Check that must hold.
         check: Check<Measured>,
-        /// As it was written, on one line.
+        /// Text of the check, on one line.
         text: String,
     },
-    /// Other claims, by their names: the worst of their verdicts.
+    /// Names of other claims; the worst of their verdicts counts.
     AllOf(Vec<String>),
-    /// Nothing, for this reason.
+    /// No basis, for this reason.
     NotTestable(String),
 }
 
 impl Ground {
-    /// The check as it was written, on one line; nothing if it cannot be tested.
+    /// Returns the check as written, on one line; `None` if the claim is not testable.
     pub fn check_text(&self) -> Option<&str> {
         match self {
             Self::Check { text, .. } => Some(text),
@@ -135,7 +135,7 @@ impl Ground {
         }
     }
 
-    /// The check in words, or what stands in its place.
+    /// Returns the check in words, or the text that replaces it.
     pub fn words(&self) -> String {
         match self {
             Self::Check { text, .. } => Check::parse(text).map(|check| check.words()).unwrap_or_default(),
@@ -144,7 +144,7 @@ impl Ground {
         }
     }
 
-    /// Whether the check is an equivalence, which has a margin.
+    /// True if the check is an equivalence, which has a margin.
     fn has_margin(&self) -> bool {
         let Self::Check { check, .. } = self else { return false };
         check.clauses.iter().any(|one| matches!(one.relation, Relation::Near(..) | Relation::Flat(..)))
@@ -152,10 +152,10 @@ impl Ground {
 }
 
 impl Study {
-    /// Reads a study; `file` gives it its name.
+    /// Parses a study; its name is that of `file`.
     ///
     /// # Errors
-    /// With every mistake: place, found and accepted.
+    /// All mistakes with place, found and accepted.
     pub fn parse(file: &str, text: &str) -> Result<Self, StudyError> {
         let mut mistakes = Mistakes::of(file, text)?;
         let whole: Table = toml::from_str(text).map_err(|error| StudyError::new(file, error.to_string()))?;
@@ -225,7 +225,7 @@ impl Study {
         mistakes.unless_any(study)
     }
 
-    /// The experiment of this name; no complaint if it is there but could not be read, which was told already.
+    /// Returns the experiment of this name. An experiment that could not be read causes no second message.
     fn experiment(&self, name: &str, names: &Names) -> Result<&Experiment, String> {
         self.experiment.get(name).ok_or_else(|| match names.experiments.iter().any(|known| known == name) {
             true => String::new(),
@@ -233,7 +233,7 @@ impl Study {
         })
     }
 
-    /// Everything that is wrong with a figure, or the figure.
+    /// Returns the figure, or all its mistakes.
     fn figure(&self, figure: FigureFile, names: &Names) -> Result<Figure, Vec<String>> {
         let experiment = self.experiment(&figure.experiment, names).map_err(told)?;
         let line = |(label, text): (String, String)| {
@@ -298,7 +298,7 @@ impl Study {
         Ok(Claim { figure, statement, ground, margin, note: claim.note, advice: claim.advice, stated })
     }
 
-    /// The numbers of the paper beside ours, of the experiment that decides the claim.
+    /// Resolves the paper's numbers and their expressions in the experiment that decides the claim.
     fn stated(
         &self,
         stated: IndexMap<String, StatedFile>,
@@ -316,13 +316,13 @@ impl Study {
         stated.into_iter().map(one).collect()
     }
 
-    /// Claims that stand before this one and have a check of their own.
+    /// Resolves references to earlier claims that have a check.
     fn all_of(&self, parts: Vec<String>, names: &Names) -> Result<Ground, String> {
         for name in &parts {
             match self.claim.get(name).map(|claim| &claim.ground) {
                 Some(Ground::Check { .. }) => {}
                 Some(_) => return Err(format!("all-of: found `{name}`, accepted: claims with a check")),
-                // It could not be read, which was told already.
+                // It could not be read, which was already reported.
                 None if names.broken.contains(name) => {}
                 None => {
                     return Err(format!("all-of: {}", unknown("claim above it", name, self.claim.keys())));
@@ -346,10 +346,10 @@ impl Study {
     }
 }
 
-/// What a study consists of.
+/// Top-level keys of a study.
 const KEYS: [&str; 6] = ["title", "citation", "experiment", "figure", "claim", "parameter"];
 
-/// The names in a file, whether what they name can be read or not.
+/// Names in a file, including those of unreadable entries.
 struct Names {
     experiments: Vec<String>,
     figures: Vec<String>,
@@ -361,7 +361,7 @@ fn names_in(whole: &Table, key: &str) -> Vec<String> {
     whole.get(key).and_then(Value::as_table).into_iter().flat_map(|table| table.keys().cloned()).collect()
 }
 
-/// A text that must be there.
+/// Returns a required text.
 fn line_of_text(whole: &Table, key: &str, mistakes: &mut Mistakes<'_>) -> String {
     match whole.get(key) {
         Some(Value::String(text)) => return text.clone(),
@@ -371,7 +371,7 @@ fn line_of_text(whole: &Table, key: &str, mistakes: &mut Mistakes<'_>) -> String
     String::new()
 }
 
-/// The tables under `key` that can be read; the others are mistakes.
+/// Returns the readable tables under `key`; the others become mistakes.
 fn tables<T: DeserializeOwned>(whole: &Table, key: &str, mistakes: &mut Mistakes<'_>) -> Vec<(String, T)> {
     let mut read = Vec::new();
     match whole.get(key) {
@@ -389,7 +389,7 @@ fn tables<T: DeserializeOwned>(whole: &Table, key: &str, mistakes: &mut Mistakes
     read
 }
 
-/// One mistake; none if it was told already.
+/// Returns one mistake; none if it was already reported.
 fn told(what: String) -> Vec<String> {
     if what.is_empty() { Vec::new() } else { vec![what] }
 }

@@ -1,4 +1,4 @@
-//! How the numbers of a relation are written: data rates in the unit that a reader expects, everything else as it is.
+//! Units of the numbers in a relation: data rates use a suitable unit, other numbers none.
 
 use bentpipe_lab::Summary;
 use bentpipe_lab::number::{plus_minus, rate_unit, short};
@@ -7,7 +7,7 @@ use crate::check::{Expr, Operation, Several, alike};
 use crate::measure::Measured;
 use crate::results::{PerSeed, known};
 
-/// The unit of all numbers of a relation.
+/// Unit of all numbers of a relation.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Units {
     divisor: f64,
@@ -15,7 +15,7 @@ pub struct Units {
 }
 
 impl Units {
-    /// What suits the largest of these values of these expressions.
+    /// Chooses the unit that suits the largest of these values.
     pub fn of<'a>(mut sides: impl Iterator<Item = &'a Expr<Measured>>, values: &[&PerSeed]) -> Self {
         if sides.find_map(power_of_rate) != Some(1) {
             return Self { divisor: 1.0, name: "" };
@@ -25,7 +25,7 @@ impl Units {
         Self { divisor, name }
     }
 
-    /// A mean with its interval; without one where all seeds gave the same.
+    /// Returns a mean with its interval, or without one if all seeds agree.
     pub fn number(self, values: &PerSeed) -> String {
         let known = known(values);
         match known.first() {
@@ -34,18 +34,18 @@ impl Units {
         }
     }
 
-    /// A bound of the check.
+    /// Returns a bound of the check.
     pub fn bound(self, value: f64) -> String {
         short(value / self.divisor)
     }
 
-    /// What stands behind the numbers, with a space before it; nothing without a unit.
+    /// Returns the unit with a space before it; empty without a unit.
     pub fn name(self) -> String {
         if self.name.is_empty() { String::new() } else { format!(" {}", self.name) }
     }
 }
 
-/// Which power of bit/s an expression is; a bare number fits everywhere and is `None`.
+/// Returns the power of bit/s of an expression; `None` for a bare number, which fits any unit.
 fn power_of_rate(expr: &Expr<Measured>) -> Option<i32> {
     match expr {
         Expr::Number(_) => None,

@@ -1,4 +1,4 @@
-//! From results to verdicts.
+//! Verdicts from results.
 
 use std::fmt;
 
@@ -10,16 +10,16 @@ use crate::measure::Measured;
 use crate::results::{At, PerSeed, Results, known};
 use crate::units::Units;
 
-/// What became of a claim.
+/// Verdict on a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It is so at every place, with 95 % confidence.
+    /// The claim holds at every place with 95 % confidence.
     Holds,
-    /// The runs do not tell: the 95 % confidence interval reaches over the bound.
+    /// The runs do not decide: the 95 % confidence interval contains the bound.
     Tied,
-    /// It is not so, with 95 % confidence.
+    /// The claim is false with 95 % confidence.
     Fails,
-    /// It cannot be checked.
+    /// The claim cannot be checked.
     NotTestable,
 }
 
@@ -40,21 +40,21 @@ impl Serialize for Verdict {
     }
 }
 
-/// A verdict and the numbers on which it rests.
+/// A verdict with the numbers that support it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
-    /// What became of it.
+    /// Verdict on the claim.
     pub verdict: Verdict,
-    /// What was measured, each a mean with the half width of its 95 % confidence interval.
+    /// Measured values: means with half widths of their 95 % confidence intervals.
     pub measured: String,
 }
 
-/// Judges a check under every choice of what the paper leaves open; the default configuration is the first.
+/// Judges a check under every choice of the open parameters; the default configuration is the first.
 pub fn judge(check: &Check<Measured>, results: &Results) -> Vec<Judged> {
     let of_choice = |choice: usize| {
         let judged: Vec<Judged> =
             check.clauses.iter().flat_map(|clause| judge_clause(clause, results, choice)).collect();
-        // Of several parts those are marked that do not hold.
+        // Marks the parts that do not hold, if there are several.
         let marked = |one: &Judged| match one.verdict {
             Verdict::Holds => one.measured.clone(),
             _ if judged.len() == 1 => one.measured.clone(),
@@ -67,7 +67,7 @@ pub fn judge(check: &Check<Measured>, results: &Results) -> Vec<Judged> {
 }
 
 impl Verdict {
-    /// How much it spoils a claim that has it among others.
+    /// Rank of a verdict in a conjunction: the highest rank decides.
     fn rank(self) -> u8 {
         match self {
             Self::Holds => 0,
@@ -78,7 +78,7 @@ impl Verdict {
     }
 }
 
-/// A check is as good as the worst of its parts.
+/// Returns the worst verdict, which is that of the conjunction.
 pub fn worst(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
     verdicts.max_by_key(|verdict| verdict.rank()).unwrap_or(Verdict::NotTestable)
 }
@@ -111,7 +111,7 @@ impl Along<'_> {
         self.results.evaluate(expr, At { place, choice: self.choice })
     }
 
-    /// `loss = 0.001: ` in front of what was measured there.
+    /// Returns `loss = 0.001: `, the label before the values of a place.
     fn label(&self, place: usize) -> String {
         match (&self.results.axis, self.results.grid.places[place]) {
             (Some(axis), Some(position)) if self.places.len() > 1 => {
@@ -125,7 +125,7 @@ impl Along<'_> {
         if self.places.is_empty() {
             return vec![nothing_there()];
         }
-        // What does not depend on the place is judged once.
+        // A relation independent of the place is judged once.
         let over_axis = self.places.len() > 1 && self.is_constant(relation);
         let places = if over_axis { &self.places[..1] } else { self.places };
         let at = |place: &usize| {
@@ -166,8 +166,9 @@ impl Along<'_> {
         }
     }
 
-    /// Above the largest of several is above each of them. What is above the largest of each seed is so for certain; otherwise they are compared
-    /// one by one, and the pair that decides is shown: the largest of several noisy values is larger than each of their means.
+    /// Compares two expressions, of which one may be the largest of several. A value above the largest of each seed is above it
+    /// with certainty. Otherwise the pairs are compared one by one and the deciding pair is shown: the largest of noisy values
+    /// exceeds each of their means.
     fn compare_at(&self, a: &Expr<Measured>, order: Order, b: &Expr<Measured>, place: usize) -> Judged {
         let (_, all) = self.compare_pair(a, order, b, place);
         if all.verdict == Verdict::Holds {
@@ -185,7 +186,7 @@ impl Along<'_> {
         decides.map_or_else(nothing_there, |(_, judged)| judged)
     }
 
-    /// The margin by which two are in order, and what is said of them.
+    /// Returns the margin of the order of two values, and the text about them.
     fn compare_pair(
         &self,
         a: &Expr<Measured>,
@@ -200,7 +201,7 @@ impl Along<'_> {
         (margin(&a, order, &b), Judged { verdict: compare(&a, order, &b), measured })
     }
 
-    /// The values along the axis, each with what is remarked of it.
+    /// Returns the values along the axis, each with its remark.
     fn shown_along(
         &self,
         expr: &Expr<Measured>,
@@ -218,7 +219,7 @@ impl Along<'_> {
         self.places.iter().map(|place| self.values(expr, *place)).collect()
     }
 
-    /// No step may go the wrong way with 95 % confidence, and the last value must differ from the first with 95 % confidence.
+    /// Judges a trend: no step may go the wrong way, and the last value must differ from the first, both with 95 % confidence.
     fn trend(&self, expr: &Expr<Measured>, sign: f64) -> Judged {
         let all = self.along(expr);
         let (Some(first), Some(last)) = (all.first(), all.last()) else { return nothing_there() };
@@ -231,7 +232,7 @@ impl Along<'_> {
         Judged { verdict, measured: self.shown_along(expr, &all, remark) }
     }
 
-    /// An equivalence test of every pair of places: no difference may exceed that part of the largest mean.
+    /// Tests the equivalence of every pair of places: no difference may exceed `within` times the largest mean.
     fn flat(&self, expr: &Expr<Measured>, within: f64) -> Judged {
         let all = self.along(expr);
         let means: Option<Vec<f64>> = all.iter().map(|values| Summary::of(&known(values)).mean).collect();
@@ -264,7 +265,7 @@ impl Along<'_> {
     }
 }
 
-/// A place of the axis as a person writes it: 5, 0.01, 1e-6.
+/// Formats a place of the axis: 5, 0.01, 1e-6.
 fn written(position: f64) -> String {
     if position != 0.0 && position.abs() < 0.001 { format!("{position:e}") } else { position.to_string() }
 }
@@ -273,21 +274,22 @@ fn nothing_there() -> Judged {
     Judged { verdict: Verdict::NotTestable, measured: "nothing was measured there".into() }
 }
 
-/// Mean and half width of the 95 % interval of the differences, seed by seed. A single seed has no interval.
+/// Returns mean and half width of the 95 % interval of the differences per seed; `None` for a single seed.
 fn difference(a: &PerSeed, b: &PerSeed) -> Option<(f64, f64)> {
     let pairs = a.iter().zip(b).filter_map(|(a, b)| Some((*a)? - (*b)?));
     let summary = Summary::of(&pairs.collect::<Vec<_>>());
     Some((summary.mean?, summary.ci95.unwrap_or(0.0)))
 }
 
-/// By how much the order is kept, as a part of what is compared, the interval taken off.
+/// Returns the relative margin of the order, minus the interval.
 fn margin(a: &PerSeed, order: Order, b: &PerSeed) -> f64 {
     let Some((mean, half)) = difference(a, b) else { return f64::MIN };
     let scale = Summary::of(&known(b)).mean.unwrap_or(0.0).abs().max(f64::MIN_POSITIVE);
     (order.sign() * mean - half) / scale
 }
 
-/// The whole interval must lie on the right side of zero; zero itself is right for "at least" and "at most" only.
+/// Compares two values: the whole interval must lie on the right side of zero. Zero itself satisfies only "at least" and "at
+/// most".
 fn compare(a: &PerSeed, order: Order, b: &PerSeed) -> Verdict {
     let Some((mean, half)) = difference(a, b) else { return Verdict::NotTestable };
     let mean = order.sign() * mean;
@@ -302,7 +304,7 @@ fn compare(a: &PerSeed, order: Order, b: &PerSeed) -> Verdict {
     }
 }
 
-/// An equivalence test: the whole interval of the difference must lie within the margin.
+/// Tests equivalence: the whole interval of the difference must lie within the margin.
 fn equivalent(difference: Option<(f64, f64)>, margin: f64) -> Verdict {
     let Some((mean, half)) = difference else { return Verdict::NotTestable };
     match mean.abs() {
@@ -316,7 +318,7 @@ fn near(a: &PerSeed, b: &PerSeed, part: f64) -> Verdict {
     equivalent(difference(a, b), part * Summary::of(&known(b)).mean.unwrap_or(0.0).abs())
 }
 
-/// The whole interval must lie between the bounds.
+/// Tests that the whole interval lies between the bounds.
 fn within(a: &PerSeed, low: f64, high: f64) -> Verdict {
     let summary = Summary::of(&known(a));
     let Some(mean) = summary.mean else { return Verdict::NotTestable };
@@ -339,12 +341,13 @@ mod tests {
         judge(&example::check(check), &example::results())
     }
 
-    /// The verdict of the default configuration.
+    /// Returns the verdict of the default configuration.
     fn verdict(check: &str) -> Verdict {
         judged(check)[0].verdict
     }
 
-    /// The example: `a` is 10, 20, 30 at x = 1, 2, 3 and `b` 5 more, each ± 1 over three seeds; with the second choice `b` is 5 less.
+    /// Example: `a` is 10, 20, 30 at x = 1, 2, 3, and `b` is 5 more, each ± 1 over three seeds. With the second choice `b` is 5
+    /// less.
     #[test]
     fn orders_are_judged_by_the_interval_of_the_paired_differences() {
         assert_eq!(verdict("at x = 1, 2: v(a) < v(c)"), Verdict::Holds);
@@ -367,14 +370,14 @@ mod tests {
         );
     }
 
-    /// The product is 103 at x = 1 and 403 at x = 2, the difference of the two 300 ± 124.
+    /// The product is 103 at x = 1 and 403 at x = 2; their difference is 300 ± 124.
     #[test]
     fn flat_is_a_test_of_equivalence() {
         let flat = |part: &str| verdict(&format!("at x <= 2: v(noisy) * v(a) is flat within {part}"));
         assert_eq!([flat("110%"), flat("70%"), flat("40%")], [Verdict::Holds, Verdict::Tied, Verdict::Fails]);
     }
 
-    /// `b` is 5 above `a` with the default and 5 below it with the other choice.
+    /// `b` is 5 above `a` with the default choice and 5 below it with the other.
     #[test]
     fn every_choice_has_a_verdict_and_numbers_of_its_own() {
         let found = judged("at x = 1: v(b) > v(a)");
@@ -410,7 +413,7 @@ mod tests {
         assert!(measured("v(a) peaks at 2").ends_with("x 3: 30.00 ± 2.48 (above the peak)"));
     }
 
-    /// The two noisy ones have the mean of `a`, but in each seed one of them is above it.
+    /// Both noisy quantities have the mean of `a`, but in each seed one of them is above it.
     #[test]
     fn the_largest_of_several_is_compared_one_by_one() {
         assert_eq!(verdict("at x = 1: 20 >= max(v(noisy), 2 * v(a) - v(noisy))"), Verdict::Holds);

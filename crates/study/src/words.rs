@@ -1,4 +1,4 @@
-//! A check in words, for readers of a page who do not know its language.
+//! Checks as English sentences, for readers who do not know the language of checks.
 
 use bentpipe_lab::number::short;
 
@@ -6,7 +6,8 @@ use crate::check::{Check, Clause, Expr, Fold, Operation, Order, Quantity, Relati
 use crate::measure::MOMENTS;
 
 impl Check {
-    /// The check as a sentence without an end: `where loss is 1e-3 or more: the goodput of peach is above that of reno`.
+    /// Returns the check as a sentence without its period: `where loss is 1e-3 or more: the goodput of peach is above
+    /// that of reno`.
     pub fn words(&self) -> String {
         self.clauses.iter().map(Clause::words).collect::<Vec<_>>().join("; and ")
     }
@@ -36,7 +37,7 @@ impl Values {
     }
 }
 
-/// A number of the check as a person writes it: 5, 0.01, 1e-6.
+/// Formats a number of the check: 5, 0.01, 1e-6.
 fn number(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
@@ -45,7 +46,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// A margin in per cent.
+/// Formats a margin in percent.
 fn per_cent(part: f64) -> String {
     format!("{} %", short(100.0 * part).trim_end_matches('0').trim_end_matches('.'))
 }
@@ -119,7 +120,7 @@ impl Expr {
         }
     }
 
-    /// In brackets if it is made of parts, which words would not hold together.
+    /// Returns the expression in words, in brackets if it has several parts.
     fn part(&self) -> String {
         match self {
             Self::Both(..) => format!("({})", self.words()),
@@ -134,7 +135,7 @@ impl Expr {
         }
     }
 
-    /// The same quantity of another arm is "that of" it.
+    /// Returns the quantity relative to `first`: "that of" another arm if the metric is the same.
     fn beside(&self, first: &Self) -> String {
         let alike = |a: &Quantity, b: &Quantity| a.metric == b.metric && a.selectors == b.selectors;
         match (self, first.leading(), self.leading()) {
@@ -152,7 +153,7 @@ impl Expr {
         }
     }
 
-    /// The quantity that this is, or the first of several.
+    /// Returns this quantity, or the first of several.
     fn leading(&self) -> Option<&Quantity> {
         match self {
             Self::Quantity(quantity) => Some(quantity),
@@ -199,7 +200,7 @@ impl Quantity {
         what + &rest
     }
 
-    /// The selectors that are not yet said: which flow, which link, where along the axis.
+    /// Returns the selectors not yet mentioned: flow, link, place on the axis.
     fn rest(&self, is_said: impl Fn(&str) -> bool) -> String {
         let one = |(key, value): &(String, String)| match key.as_str() {
             "group" | "flow" => format!(" (its flow {value})"),
@@ -210,7 +211,7 @@ impl Quantity {
     }
 }
 
-/// `goodput_segments_per_s` is "the goodput".
+/// Converts `goodput_segments_per_s` to "the goodput".
 fn metric(name: &str) -> String {
     match name {
         "jain_index" => return "Jain's index".into(),

@@ -1,4 +1,4 @@
-//! Columns as an Arrow batch.
+//! Conversion of columns to an Arrow batch.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,23 +7,23 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array}
 use arrow_schema::{DataType, Field, Schema};
 use bentpipe_lab::columns::{Column, Values};
 
-/// What a table holds; stands in its metadata as `bentpipe.kind`.
+/// Content of a table, stored in its metadata as `bentpipe.kind`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// One line for each run of a comparison.
+    /// One row per run of a comparison.
     Runs,
-    /// One line for each point of a comparison, over its seeds.
+    /// One row per point of a comparison, over its seeds.
     Summaries,
-    /// One line for each flow, link, channel or node of a run.
+    /// One row per flow, link, channel or node of a run.
     Run,
-    /// One line for each event of a run.
+    /// One row per event of a run.
     Trace,
-    /// One line for each quantity of finished runs.
+    /// One row per quantity of finished runs.
     Store,
 }
 
 impl Kind {
-    /// The word in the metadata.
+    /// Returns the metadata value.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Runs => "runs",
@@ -34,7 +34,7 @@ impl Kind {
         }
     }
 
-    /// The metadata of a table: what it holds, and the version of Bentpipe that wrote it.
+    /// Returns the metadata of a table: its content, and the version of Bentpipe that wrote it.
     pub(crate) fn metadata(self) -> HashMap<String, String> {
         let version = env!("CARGO_PKG_VERSION");
         [("bentpipe.kind", self.name()), ("bentpipe.version", version)]
@@ -43,10 +43,11 @@ impl Kind {
     }
 }
 
-/// The columns as one batch, with more metadata; the unit of a column stands in its metadata as `unit`.
+/// Returns the columns as one batch with additional metadata. The metadata of a column holds its
+/// `unit`.
 ///
 /// # Panics
-/// If the columns are not equally long; `bentpipe_lab::columns` makes them so.
+/// If the columns differ in length; `bentpipe_lab::columns` makes them equal.
 pub fn batch(kind: Kind, columns: Vec<Column>, more: &[(&str, String)]) -> RecordBatch {
     let mut metadata = kind.metadata();
     metadata.extend(more.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));

@@ -11,10 +11,10 @@ use parquet::basic::Compression;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 
-/// Stands near the end of every Parquet file of ours, and in no other.
+/// Text near the end of every Parquet file written by Bentpipe, and of no other file.
 pub const MARK: &[u8] = b"bentpipe.kind";
 
-/// A Parquet file that is being written; it can be read after [`Parquet::finish`] only.
+/// Writer of a Parquet file. The file is readable only after [`Parquet::finish`].
 pub struct Parquet<W: Write + Send> {
     writer: ArrowWriter<W>,
 }
@@ -30,12 +30,12 @@ pub(crate) fn failed(error: parquet::errors::ParquetError) -> io::Error {
 }
 
 impl<W: Write + Send> Parquet<W> {
-    /// Begins a file of this schema.
+    /// Starts a file with this schema.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn new(out: W, schema: SchemaRef) -> io::Result<Self> {
-        // The Arrow schema stands in the file in a coded form; in plain words its metadata are for everybody.
+        // The file contains the Arrow schema in encoded form; this adds its metadata as plain text.
         let mut metadata: Vec<KeyValue> = schema
             .metadata()
             .iter()
@@ -50,10 +50,10 @@ impl<W: Write + Send> Parquet<W> {
         Ok(Self { writer: ArrowWriter::try_new(out, schema, Some(properties)).map_err(failed)? })
     }
 
-    /// Adds lines.
+    /// Appends rows.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
         self.writer.write(batch).map_err(failed)
     }
@@ -61,7 +61,7 @@ impl<W: Write + Send> Parquet<W> {
     /// Completes the file.
     ///
     /// # Errors
-    /// Those of the writer.
+    /// The errors of the writer.
     pub fn finish(self) -> io::Result<W> {
         self.writer.into_inner().map_err(failed)
     }
@@ -70,17 +70,17 @@ impl<W: Write + Send> Parquet<W> {
 /// Writes a table as a file.
 ///
 /// # Errors
-/// Those of `out`.
+/// The errors of `out`.
 pub fn write(batch: &RecordBatch, out: impl Write + Send) -> io::Result<()> {
     let mut file = Parquet::new(out, batch.schema())?;
     file.write(batch)?;
     file.finish()?.flush()
 }
 
-/// A table as bytes that [`from_bytes`] and every Arrow library read (the Arrow IPC stream).
+/// Returns a table as an Arrow IPC stream, for [`from_bytes`] and any Arrow library.
 ///
 /// # Errors
-/// Those of the writer.
+/// The errors of the writer.
 pub fn to_bytes(batch: &RecordBatch) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let written = StreamWriter::try_new(&mut bytes, &batch.schema()).and_then(|mut writer| {
@@ -90,10 +90,10 @@ pub fn to_bytes(batch: &RecordBatch) -> Result<Vec<u8>, String> {
     written.map(|()| bytes).map_err(|error| error.to_string())
 }
 
-/// The batches of a table that [`to_bytes`] wrote.
+/// Returns the batches of a table written by [`to_bytes`].
 ///
 /// # Errors
-/// If these bytes are none.
+/// If the bytes are not an Arrow IPC stream.
 pub fn from_bytes(bytes: &[u8]) -> Result<Vec<RecordBatch>, String> {
     let reader = StreamReader::try_new(bytes, None).and_then(Iterator::collect);
     reader.map_err(|error: ArrowError| error.to_string())

@@ -1,4 +1,4 @@
-//! A comparison that repeats nothing.
+//! Storage of a comparison's runs, so that no run is repeated.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,18 +9,18 @@ use bentpipe_lab::{Measured, Point, Prepared, Progress, Sample};
 
 use crate::store::{Kept, Store, refuse_own, world_name};
 
-/// A store, and the names of the worlds of a comparison in it.
+/// A store, with the names of the worlds of a comparison.
 pub struct Keeper {
     store: Arc<Mutex<Store>>,
-    /// For each cell of the plan.
+    /// World name of each cell of the plan.
     worlds: Arc<[String]>,
 }
 
 impl Keeper {
-    /// The store in `folder`, for the runs of `prepared`.
+    /// Opens the store in `folder` for the runs of `prepared`.
     ///
     /// # Errors
-    /// What was found and what is accepted, if the folder cannot be used or an algorithm is no part of Bentpipe.
+    /// A message if the folder is unusable, or if an algorithm is not part of Bentpipe.
     pub fn open(folder: &Path, prepared: &Prepared) -> Result<Self, String> {
         prepared.scenarios.iter().try_for_each(refuse_own)?;
         let store = Store::open(folder).map_err(|error| error.to_string())?;
@@ -28,13 +28,13 @@ impl Keeper {
         Ok(Self { store: Arc::new(Mutex::new(store)), worlds })
     }
 
-    /// What is known of a run.
+    /// Returns the stored result of a run.
     pub fn known(&self, point: &Point) -> Option<Sample> {
         let store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         Sample::from_quantities(point.seed, &store.get(&self.worlds[point.cell], point.seed)?.values)
     }
 
-    /// Keeps what a run measured.
+    /// Stores the result of a run.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -44,20 +44,20 @@ impl Keeper {
         store.keep(&self.worlds[point.cell], point.seed, kept).map_err(|error| error.to_string())
     }
 
-    /// Writes what is in no file yet.
+    /// Writes all pending results to a file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If they cannot be written.
     pub fn flush(&self) -> Result<(), String> {
         let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
         store.flush().map_err(|error| error.to_string())
     }
 }
 
-/// Measures the runs of a comparison that the keeper does not know yet, and keeps them.
+/// Executes the runs of a comparison that are not stored, and stores their results.
 ///
 /// # Errors
-/// If what was measured last could not be kept.
+/// If the last results could not be stored.
 pub fn measure(
     (prepared, threads): (&Prepared, usize),
     keeper: Option<Keeper>,

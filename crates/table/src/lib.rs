@@ -1,7 +1,8 @@
 //! Tables: results and traces as Arrow columns and Parquet files, and a store of finished runs.
 //!
-//! `bentpipe_lab::columns` works the columns out; [`batch`] makes an Arrow batch of them, [`Parquet`] writes batches to a file. A [`Trace`]
-//! takes events while a world runs. A [`Store`] keeps finished runs, so that nothing is run twice. `docs/tables.md` names all columns.
+//! `bentpipe_lab::columns` computes the columns, [`batch`] makes an Arrow batch of them, and [`Parquet`] writes batches to a
+//! file. A [`Trace`] receives the events of a run. A [`Store`] keeps finished runs, so that none is repeated. `docs/tables.md`
+//! lists all columns.
 
 mod batch;
 mod file;

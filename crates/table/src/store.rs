@@ -1,8 +1,8 @@
-//! Finished runs, kept in a folder, so that an interrupted or extended piece of work repeats nothing.
+//! Store of finished runs in a folder, so that an interrupted or extended study repeats no run.
 //!
-//! A run is known by the name of its world, which is a hash of scenario and version, and by its seed. What is kept of it are quantities by
-//! name, and curves. The folder holds Parquet files; each was written beside and renamed when it was whole, so that a half-written one is
-//! never read.
+//! The key of a run is the name of its world, a hash of scenario and version, and its seed. The value is a set of named
+//! quantities and curves. The folder holds Parquet files. Each is written under a temporary name and renamed when complete, so
+//! that a partial file is never read.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -25,24 +25,24 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::batch::Kind;
 
-/// What was measured in one run: values by their names, absent where they have none.
+/// Quantities measured in a run, keyed by name; `None` without a value.
 pub type Values = BTreeMap<String, Option<f64>>;
 
-/// A curve over time.
+/// Curve over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Course {
     /// Name of the flow.
     pub flow: String,
-    /// Seconds and height.
+    /// Points of seconds and value.
     pub points: Vec<(f64, f64)>,
 }
 
-/// What is kept of a run.
+/// Stored result of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Kept {
     /// Numbers.
     pub values: Values,
-    /// Curves, by their names.
+    /// Curves, keyed by name.
     pub curves: BTreeMap<String, Vec<Course>>,
 }
 
@@ -55,7 +55,7 @@ impl Kept {
     }
 }
 
-/// Why a store cannot be used.
+/// Reason why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The folder cannot be read or written.
@@ -63,21 +63,21 @@ pub enum StoreError {
     Unusable {
         /// The folder or a file in it.
         path: PathBuf,
-        /// Why not.
+        /// Error of the system.
         why: io::Error,
     },
-    /// A file in it was damaged after it had been written.
+    /// A file was damaged after it had been written.
     #[error("{}: found no readable store of finished runs ({why}), accepted: a file that `--keep` wrote; without it its runs are run again", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the reader says.
+        /// Message of the reader.
         why: String,
     },
 }
 
-/// A name that two worlds share only if they are the same: a hash of the version and of everything in the scenario but its seed, what it read from
-/// other files included.
+/// Returns the name of a world: a hash of the version and of the scenario without its seed. Files read by the scenario are
+/// included, so that equal names mean equal worlds.
 pub fn world_name(scenario: &Scenario) -> String {
     let mut hasher = SipHasher13::new();
     hasher.write(env!("CARGO_PKG_VERSION").as_bytes());
@@ -85,10 +85,11 @@ pub fn world_name(scenario: &Scenario) -> String {
     format!("{:032x}", hasher.finish128().as_u128())
 }
 
-/// Refuses a world with an algorithm that is no part of Bentpipe: nobody could tell whether what is kept came from the same code.
+/// Refuses a world with an algorithm from outside Bentpipe: its code is not part of the name, so stored results could be
+/// outdated.
 ///
 /// # Errors
-/// What was found and what is accepted.
+/// A message with what was found and what is accepted.
 pub fn refuse_own(scenario: &Scenario) -> Result<(), String> {
     let own = own_algorithms();
     let law = |cc: &str| cc.split('+').next().unwrap_or_default().to_owned();
@@ -101,36 +102,36 @@ pub fn refuse_own(scenario: &Scenario) -> Result<(), String> {
     }
 }
 
-/// Least time between two files, and the share of the work that may be lost if the process is killed.
+/// Minimum time between two files, and the maximum fraction of the work that a kill may lose.
 const PAUSE: Duration = Duration::from_secs(1);
 const SHARE: u32 = 50;
 
-/// Runs that were finished, by world and seed.
+/// Finished runs, keyed by world and seed.
 #[derive(Debug)]
 pub struct Store {
     folder: Option<PathBuf>,
     done: HashMap<(String, u64), Kept>,
-    /// What is in no file yet.
+    /// Results not yet in a file.
     fresh: Vec<((String, u64), Kept)>,
     begun: Instant,
     written: Instant,
 }
 
-/// Files that are ours begin and end like this.
+/// Prefix and suffix of the store's file names.
 const PREFIX: &str = "runs-";
 const SUFFIX: &str = ".parquet";
 
 impl Store {
-    /// A store that forgets.
+    /// Makes a store without files.
     pub fn in_memory() -> Self {
         let now = Instant::now();
         Self { folder: None, done: HashMap::new(), fresh: Vec::new(), begun: now, written: now }
     }
 
-    /// A store in a folder, which is made if it is not there; what an earlier process kept there is known.
+    /// Opens a store in a folder, which is created if absent, and reads results of earlier processes.
     ///
     /// # Errors
-    /// See [`StoreError`]. A folder that cannot be written is found out here, before the work.
+    /// See [`StoreError`]. A folder without write permission is detected here, before the work.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let unusable = |why| StoreError::Unusable { path: folder.to_owned(), why };
         fs::create_dir_all(folder).map_err(unusable)?;
@@ -152,7 +153,7 @@ impl Store {
         Ok(store)
     }
 
-    /// Removes the files of a store from a folder, if there are any.
+    /// Removes the files of a store from a folder.
     ///
     /// # Errors
     /// See [`StoreError`].
@@ -163,17 +164,17 @@ impl Store {
         Ok(())
     }
 
-    /// What it is told outlasts the process.
+    /// True if results outlast the process.
     pub const fn keeps(&self) -> bool {
         self.folder.is_some()
     }
 
-    /// What is known of a run.
+    /// Returns the stored result of a run.
     pub fn get(&self, world: &str, seed: u64) -> Option<&Kept> {
         self.done.get(&(world.to_owned(), seed))
     }
 
-    /// Keeps what a run gave. It is in a file within a second, or within a fiftieth of the time that the work has taken so far.
+    /// Stores the result of a run. It is written within one second, or within 2 % of the elapsed work time if that is longer.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -186,10 +187,10 @@ impl Store {
         if self.written.elapsed() > PAUSE.max(self.begun.elapsed() / SHARE) { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is in no file yet.
+    /// Writes all pending results to a file.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If they cannot be written.
     pub fn flush(&mut self) -> Result<(), StoreError> {
         if let Some(folder) = self.folder.as_deref().filter(|_| !self.fresh.is_empty()) {
             let unusable = |why| StoreError::Unusable { path: folder.to_owned(), why };
@@ -202,13 +203,13 @@ impl Store {
 }
 
 impl Drop for Store {
-    /// Whoever wants to know whether it could be written calls [`Store::flush`] before.
+    /// Ignores write errors; call [`Store::flush`] before to see them.
     fn drop(&mut self) {
         let _ = self.flush();
     }
 }
 
-/// The files of a store in a folder.
+/// Returns the files of a store in a folder.
 fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -221,7 +222,7 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Writes a file beside, and renames it when it is whole and on the disk. Its name is a hash of what is in it.
+/// Writes a file under a temporary name, and renames it once it is complete on disk. Its name is a hash of its content.
 fn write_part(folder: &Path, batch: &RecordBatch) -> io::Result<()> {
     let mut bytes = Vec::new();
     crate::file::write(batch, &mut bytes)?;
@@ -252,7 +253,7 @@ fn schema() -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields, Kind::Store.metadata()))
 }
 
-/// Finished runs as a table: one line for each quantity and each curve.
+/// Returns finished runs as a table: one row per quantity and per curve.
 pub fn encode(runs: &[((String, u64), Kept)]) -> RecordBatch {
     let mut world = StringDictionaryBuilder::<Int32Type>::new();
     let mut quantity = StringDictionaryBuilder::<Int32Type>::new();
@@ -293,10 +294,10 @@ pub fn encode(runs: &[((String, u64), Kept)]) -> RecordBatch {
     RecordBatch::try_new(schema(), columns).expect("every line has all columns, in the order of the schema")
 }
 
-/// Finished runs from a table as [`encode`] makes it.
+/// Returns the finished runs in a table made by [`encode`].
 ///
 /// # Errors
-/// If it is none.
+/// If the table has another form.
 pub fn decode(batch: &RecordBatch) -> Result<HashMap<(String, u64), Kept>, String> {
     let (found, wanted) = (batch.schema(), schema());
     let types = |schema: &Schema| {
@@ -343,7 +344,7 @@ fn read(path: &Path) -> Result<HashMap<(String, u64), Kept>, String> {
     let mut runs: HashMap<(String, u64), Kept> = HashMap::new();
     for batch in reader.map_err(|error| error.to_string())? {
         for (run, kept) in decode(&batch.map_err(|error| error.to_string())?)? {
-            // A run may lie in two batches: its curves are those of both.
+            // A run may be split over two batches: its curves are joined.
             let known = runs.entry(run).or_default();
             known.values.extend(kept.values);
             for (name, courses) in kept.curves {

@@ -1,4 +1,4 @@
-//! The events of a run as a table.
+//! Table of the events of a run.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -19,16 +19,16 @@ use bentpipe_trace::{DropCause, Event};
 use crate::batch::Kind;
 use crate::file::Parquet;
 
-/// A trace in memory holds no more events than this; one in a file as many as there are.
+/// Maximum number of events of a trace in memory; a trace in a file is unlimited.
 pub const MOST_EVENTS: usize = 20_000_000;
 
-/// Lines of a batch.
+/// Rows per batch.
 const BATCH: usize = 1 << 16;
 
-/// Why there is no trace.
+/// Error of a trace.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// More events than memory is given for.
+    /// The memory limit of events was exceeded.
     #[error(
         "trace: found more than {MOST_EVENTS} events, accepted: fewer kinds of events, a shorter duration, or a file"
     )]
@@ -38,7 +38,7 @@ pub enum TraceError {
     Unwritten(#[from] io::Error),
 }
 
-/// Takes the events of a run, into memory or into a Parquet file.
+/// Collects the events of a run in memory or in a Parquet file.
 pub struct Trace {
     /// Names of connection ends and links.
     sources: Vec<String>,
@@ -52,7 +52,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// A trace in memory of a world with these names.
+    /// Makes a trace in memory for a world with these names.
     pub fn in_memory(names: &Names) -> Self {
         let first_link = 2 * names.flows.len() as u32;
         let sources = 0..first_link + names.links.len() as u32;
@@ -68,20 +68,20 @@ impl Trace {
         }
     }
 
-    /// A trace in a Parquet file.
+    /// Makes a trace in a Parquet file.
     ///
     /// # Errors
-    /// Those of `out`.
+    /// The errors of `out`.
     pub fn in_file(names: &Names, out: File) -> io::Result<Self> {
         let mut trace = Self::in_memory(names);
         trace.file = Some(Parquet::new(out, trace.schema.clone())?);
         Ok(trace)
     }
 
-    /// The events in memory, none if they went to a file, which is complete then.
+    /// Returns the events in memory. For a file it returns none, and completes the file.
     ///
     /// # Errors
-    /// If there were too many, or the first error of the file.
+    /// If there were too many events, or the first error of the file.
     pub fn finish(mut self) -> Result<(SchemaRef, Vec<RecordBatch>), TraceError> {
         self.flush();
         self.failed.map_or(Ok(()), Err)?;
@@ -132,7 +132,7 @@ impl Observer for Trace {
 
 type Names32 = StringDictionaryBuilder<Int32Type>;
 
-/// The columns of lines that are no batch yet.
+/// Columns of rows that are not yet a batch.
 #[derive(Default)]
 struct Rows {
     t_s: Float64Builder,
@@ -199,7 +199,7 @@ fn schema() -> SchemaRef {
 }
 
 impl Rows {
-    /// Everything but time, source and name of an event.
+    /// Appends the columns of an event except time, source and name.
     fn put(&mut self, event: &Event) {
         let segment = match event {
             Event::Sent(segment) | Event::Received(segment) => Some(segment),

@@ -1,5 +1,5 @@
-//! What a segment costs the two engines at its ends, over an ideal pipe: 1 Gbit/s and a round trip of 550 ms, or a small window.
-//! With loss, a segment may cost at most twice as much.
+//! CPU cost of a segment in both engines over an ideal pipe: 1 Gbit/s and a round trip of 550 ms, or a small window. With loss,
+//! a segment may cost at most twice as much.
 
 mod steady;
 
@@ -13,7 +13,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use steady::{LARGE, Steady};
 
 const DELAY_ONE_WAY: Duration = Duration::from_millis(275);
-/// Of a segment of 1000 bytes at 1 Gbit/s.
+/// Time between segments of 1000 bytes at 1 Gbit/s.
 const SPACING: Duration = Duration::from_micros(8);
 const BUFFER: u64 = 512 << 20;
 
@@ -25,10 +25,10 @@ fn large(_: &Start) -> Box<dyn CongestionControl> {
     Box::new(Steady(LARGE))
 }
 
-/// Builds an algorithm, as [`Custom`] wants it.
+/// Function that builds an algorithm, as [`Custom`] requires.
 type Build = fn(&Start) -> Box<dyn CongestionControl>;
 
-/// A sender (0) and a receiver (1), and what travels from each.
+/// A sender (0), a receiver (1), and the segments in flight from each.
 struct World {
     now: Instant,
     ends: [Connection; 2],
@@ -66,7 +66,7 @@ impl World {
         world
     }
 
-    /// Until so many more data segments have arrived.
+    /// Runs until `segments` more data segments have arrived.
     fn deliver(&mut self, segments: u64) {
         let until = self.arrived + segments;
         while self.arrived < until {
@@ -97,7 +97,7 @@ impl World {
             self.ends[end].read(self.now, u64::MAX);
         }
         if end == 0 && events.intersects(Events::WRITABLE.union(Events::ESTABLISHED)) {
-            // More than fits: only a write cut short is told of new room.
+            // More data than fits: only a partial write causes an event for new room.
             self.ends[end].write(self.now, u64::MAX);
         }
         let mut segment = Segment::default();

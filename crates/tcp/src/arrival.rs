@@ -33,7 +33,7 @@ impl Connection {
             return;
         }
         if segment.flags.contains(Flags::SYN) {
-            // The SYN-ACK of a simultaneous open carries nothing but the handshake.
+            // The SYN-ACK of a simultaneous open only completes the handshake.
             self.receiver.ack_now();
             return;
         }
@@ -43,7 +43,7 @@ impl Connection {
             return;
         }
         if segment.seq_len() == 0 && segment.seq < self.receiver.nxt && segment.probe == Probe::No {
-            // Window probes and keep-alives are to be answered.
+            // Window probes and keep-alives require an answer.
             self.receiver.ack_now();
         }
         if let (Some((value, _)), true) = (segment.timestamps, self.timestamps) {
@@ -54,7 +54,7 @@ impl Connection {
         if segment.seq_len() > 0 && self.state.receives() {
             self.take_data(now, segment);
         } else if segment.seq_len() > 0 && self.state != State::Closed {
-            // The peer repeats data of a stream that it has finished: our ACK was lost.
+            // The peer retransmits data of a finished stream: the ACK was lost.
             if segment.probe == Probe::No || !self.config.probe_replies {
                 self.receiver.ack_now();
             }
@@ -81,8 +81,8 @@ impl Connection {
         }
     }
 
-    /// Steps one to four of RFC 9293: timestamps, sequence number, RST, SYN. A segment that fails one of them changes nothing, but a challenge
-    /// ACK may answer it.
+    /// Executes steps one to four of RFC 9293: timestamps, sequence number, RST, SYN. A segment that fails one of them changes
+    /// nothing, but may cause a challenge ACK.
     fn is_acceptable(&mut self, now: Instant, segment: &Segment) -> bool {
         let reset = segment.flags.contains(Flags::RST);
         if !reset && !self.has_current_timestamp(now, segment) {
@@ -91,7 +91,7 @@ impl Connection {
         if reset {
             // RFC 5961 section 3.2: only the exact number resets; others in the window are challenged.
             if segment.seq == self.receiver.nxt {
-                // In TIME-WAIT both streams are complete, and the peer may be gone when a late ACK of ours arrives there.
+                // In TIME-WAIT both streams are complete, and the peer may be gone when a late ACK of this end arrives there.
                 let complete = self.state == State::TimeWait;
                 self.become_closed(now, if complete { Events::CLOSED } else { Events::RESET });
             } else if segment.seq > self.receiver.nxt && segment.seq < self.receiver.granted_edge() {
@@ -128,7 +128,7 @@ impl Connection {
         }
     }
 
-    /// A probe is answered at once whatever it holds, and never counts for delayed ACKs.
+    /// Handles a probe: it is answered at once whatever it carries, and never counts for delayed ACKs.
     fn take_probe(&mut self, segment: &Segment) {
         if let Probe::Probe(tag) = segment.probe {
             if self.config.probe_replies {
@@ -143,7 +143,7 @@ impl Connection {
         let before = self.receiver.readable();
         let fin = segment.flags.contains(Flags::FIN);
         if self.released && segment.seq + u64::from(segment.len) > self.receiver.nxt {
-            // Nobody will read the data, and the peer must learn that (RFC 9293 section 3.6.1, SHLD-3).
+            // The application will not read the data, and the peer must be informed (RFC 9293 section 3.6.1, SHLD-3).
             self.refuse(segment);
             return self.become_closed(now, Events::CLOSED);
         }

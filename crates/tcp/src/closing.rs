@@ -1,4 +1,4 @@
-//! How a connection ends: in order, by a reset, because the application has released it, or because its peer is gone.
+//! End of a connection: in order, by a reset, by a release, or because the peer is gone.
 
 use bentpipe_base::{Flags, Instant, Segment};
 
@@ -7,7 +7,7 @@ use crate::timers::Timers;
 use crate::{Events, KeepAlive, State};
 
 impl Connection {
-    /// No more data will be written: a FIN follows what is queued.
+    /// Closes the sending direction: a FIN follows the queued data.
     pub fn close(&mut self, now: Instant) {
         match self.state {
             State::Listen => self.become_closed(now, Events::CLOSED),
@@ -26,7 +26,7 @@ impl Connection {
         self.finish(now);
     }
 
-    /// Gives up at once and tells the peer with a RST.
+    /// Aborts the connection and informs the peer by a RST.
     pub fn abort(&mut self, now: Instant) {
         if self.state == State::Closed {
             return;
@@ -38,10 +38,10 @@ impl Connection {
         self.finish(now);
     }
 
-    /// The application releases the connection: it neither writes nor reads any more. Data written before are still sent, with a FIN behind
-    /// them as after [`close`](Self::close). Data that arrived unread, or that arrive from now on, reset the connection (RFC 9293 section
-    /// 3.6.1, SHLD-3). [`orphan_timeout`](crate::Config::orphan_timeout) and [`fin_wait_2`](crate::Config::fin_wait_2) bound how long the
-    /// connection waits for its peer.
+    /// Releases the connection: the application neither writes nor reads any more. Queued data is still sent, followed by a FIN
+    /// as after [`close`](Self::close). Unread data, now or later, resets the connection (RFC 9293 section 3.6.1, SHLD-3).
+    /// [`orphan_timeout`](crate::Config::orphan_timeout) and [`fin_wait_2`](crate::Config::fin_wait_2) bound the wait for the
+    /// peer.
     pub fn release(&mut self, now: Instant) {
         if self.released || matches!(self.state, State::Closed | State::TimeWait) {
             return;
@@ -55,9 +55,9 @@ impl Connection {
         self.finish(now);
     }
 
-    /// A router or the host of the peer reports that the peer cannot be reached on its port or does not speak TCP (RFC 1122 section
-    /// 4.2.3.9, a "hard" error). That ends an attempt to connect (RFC 9293, SHLD-26); a connection that has worked before is not given
-    /// up on the word of a third party (RFC 5927 section 5.2).
+    /// Handles a report that the peer's port is unreachable or the peer does not speak TCP (RFC 1122 section 4.2.3.9, a "hard"
+    /// error). It ends an attempt to connect (RFC 9293, SHLD-26). An established connection ignores reports of third parties (RFC
+    /// 5927 section 5.2).
     pub fn handle_unreachable(&mut self, now: Instant) {
         if self.state == State::SynSent {
             self.become_closed(now, Events::RESET);
@@ -65,9 +65,9 @@ impl Connection {
         }
     }
 
-    /// A router reports that the path takes no more than `len` bytes of payload in a packet. Outstanding segments that are larger are sent
-    /// again at once, in packets that fit. The report is no sign of congestion, so the congestion window stays as it is (RFC 1191 section
-    /// 6.3).
+    /// Handles a router's report that the path allows at most `len` payload bytes per packet. Larger outstanding segments are
+    /// sent again at once, in packets that fit. The report is not a congestion signal, so the congestion window does not change
+    /// (RFC 1191 section 6.3).
     pub fn handle_packet_too_big(&mut self, now: Instant, len: u32) {
         if self.state.is_synchronised() {
             self.sender.repeat_larger(len);
@@ -89,7 +89,7 @@ impl Connection {
         self.reset = Some(Box::new(reset));
     }
 
-    /// Lets a RST for the peer be the next segment that leaves.
+    /// Makes a RST for the peer the next segment to leave.
     fn reset_peer(&mut self, now: Instant) {
         self.reset = Some(Box::new(Segment {
             seq: self.sender.nxt,
@@ -117,7 +117,7 @@ impl Connection {
         self.become_closed(now, Events::TIMED_OUT);
     }
 
-    /// Handles the timer that guards the life of the connection.
+    /// Handles the timer that limits the life of the connection.
     pub(crate) fn on_life_timer(&mut self, now: Instant) {
         let una = self.sender.una;
         match self.state {
@@ -133,7 +133,7 @@ impl Connection {
         }
     }
 
-    /// Starts the timer that guards the life of the connection in its present state.
+    /// Starts the timer that limits the life of the connection in its present state.
     pub(crate) fn guard_life(&mut self, now: Instant) {
         if self.released && self.state.is_synchronised() {
             self.upkeep.get_or_insert_default().una_at_release = self.sender.una;
@@ -144,8 +144,8 @@ impl Connection {
         }
     }
 
-    /// How a silent peer is probed. In FIN-WAIT-2 it is always probed, because nothing else would end a connection whose peer is gone: three
-    /// probes in the last quarter of [`fin_wait_2`](crate::Config::fin_wait_2) (chosen).
+    /// Returns the probing of a silent peer. In FIN-WAIT-2 the peer is always probed, because no other timer ends a connection
+    /// whose peer is gone. Three probes leave in the last quarter of [`fin_wait_2`](crate::Config::fin_wait_2) (chosen).
     fn keep_alive_policy(&self) -> Option<KeepAlive> {
         let half_closed = (self.state == State::FinWait2).then(|| {
             let quarter = self.config.fin_wait_2 / 4;
@@ -155,7 +155,7 @@ impl Connection {
         half_closed.into_iter().chain(configured).min_by_key(|policy| policy.idle)
     }
 
-    /// Probes a peer that was silent for long, or gives the connection up if the peer answered none of the earlier probes.
+    /// Probes a silent peer, or gives up the connection if the peer answered none of the earlier probes.
     fn keep_alive(&mut self, now: Instant) {
         let Some(keep_alive) = self.keep_alive_policy() else { return };
         let idle_until = self.last_heard + keep_alive.idle;

@@ -1,102 +1,102 @@
-//! Everything that can be configured of a connection.
+//! Configuration of a connection.
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::{Algorithm, PathMemory, Reflector, TimeoutProbe};
 
-/// How losses are found and repaired. Chosen beside the algorithm, not inside it.
+/// Loss detection and repair, chosen independently of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Recovery {
     /// Fast retransmit and fast recovery until the first new ACK (RFC 5681 section 3.2). No SACK option.
     Reno,
-    /// Stays in recovery over partial ACKs (RFC 6582). No SACK option.
+    /// Fast recovery that continues over partial ACKs (RFC 6582). No SACK option.
     NewReno,
     /// Conservative SACK-based recovery (RFC 6675).
     Sack,
-    /// RACK-TLP: losses by time of transmission, tail loss probes (RFC 8985).
+    /// RACK-TLP: loss detection by transmission time, and tail loss probes (RFC 8985).
     #[default]
     Rack,
-    /// The receiver names the holes, and each is repaired at most once in 1.25 round trips (SNACK, CCSDS 714.0). RACK with a peer
-    /// that does not know SNACK.
+    /// SNACK (CCSDS 714.0): the receiver lists the holes, and each is repaired at most once in 1.25 round trips. With a peer
+    /// without SNACK it is RACK.
     Snack,
 }
 
 impl Recovery {
-    /// Whether this recovery uses the SACK option.
+    /// True if this recovery uses the SACK option.
     pub const fn uses_sack(self) -> bool {
         matches!(self, Self::Sack | Self::Rack | Self::Snack)
     }
 }
 
-/// When a receiver acknowledges.
+/// Delayed ACKs of a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DelayedAck {
-    /// Every segment at once.
+    /// An ACK for every segment, at once.
     Off,
-    /// Every `every` full segments, or after `timer` (RFC 5681 section 4.2).
+    /// An ACK after `every` full segments, or after `timer` (RFC 5681 section 4.2).
     On {
         /// Full-sized segments per ACK, usually 2.
         every: u32,
-        /// Longest delay of an ACK, at most 500 ms.
+        /// Maximum delay of an ACK, at most 500 ms.
         timer: Duration,
         /// Segments acknowledged at once at the start of the connection and after a repaired loss.
         quick: u32,
-        /// Segments acknowledged at once, beginning with a segment that had arrived before: its sender seems to miss ACKs. Linux
-        /// acknowledges 16 (`tcp_enter_quickack_mode`); with zero ACKs stay delayed.
+        /// Segments acknowledged at once from a duplicate segment on, whose sender probably misses ACKs. Linux uses 16
+        /// (`tcp_enter_quickack_mode`); zero keeps ACKs delayed.
         after_duplicate: u32,
     },
 }
 
-/// Acknowledgements paced by the round-trip time instead of counted.
+/// ACK pacing by the round-trip time, instead of counting segments.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum AckDelay {
-    /// Paced where SNACK was agreed on, as [`AckPace::default`] says; counted elsewhere.
+    /// Paced if SNACK was agreed on, as in [`AckPace::default`]; otherwise counted.
     #[default]
     Auto,
-    /// Counted, as [`Config::delayed_ack`] says.
+    /// Counted, as in [`Config::delayed_ack`].
     Counted,
     /// Paced.
     Paced(AckPace),
 }
 
-/// ACKs paced by time: one ACK in each interval, however many segments arrive in order in it. The interval is a part of the smoothed
+/// ACK pacing: one ACK per interval, whatever the number of in-order segments. The interval is a fraction of the smoothed
 /// round-trip time. A new hole is reported at once.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct AckPace {
-    /// Time between two such ACKs as a part of the smoothed round-trip time.
+    /// Interval as a fraction of the smoothed round-trip time.
     pub part: f64,
-    /// Shortest time between two such ACKs.
+    /// Minimum interval.
     pub floor: Duration,
-    /// Longest time between two such ACKs.
+    /// Maximum interval.
     pub ceiling: Duration,
 }
 
 impl Default for AckPace {
-    /// Half a round trip, 50 ms at least and a second at most (chosen: CCSDS 714.0 leaves it open).
+    /// Half a round trip, at least 50 ms and at most 1 s (chosen: CCSDS 714.0 leaves it open).
     fn default() -> Self {
         Self { part: 0.5, floor: Duration::from_millis(50), ceiling: Duration::from_secs(1) }
     }
 }
 
 impl AckPace {
-    /// Time between two ACKs at this round-trip time.
+    /// Returns the interval at this round-trip time.
     pub fn delay(&self, srtt: Duration) -> Duration {
         srtt.mul_f64(self.part).min(self.ceiling).max(self.floor)
     }
 }
 
-/// What the growth of the congestion window counts on an ACK.
+/// Counting unit for the growth of the congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AckCounting {
-    /// The segments that it acknowledges (RFC 3465 without its limit).
+    /// Acknowledged segments (RFC 3465 without its limit).
     #[default]
     Segments,
-    /// The ACK itself, whatever it covers: RFC 2581 to the letter, and what simulators did before RFC 3465. With delayed ACKs the
-    /// window then grows half as fast.
+    /// ACKs, whatever they cover, as in RFC 2581 and in simulators before RFC 3465. With delayed ACKs the window then grows half
+    /// as fast.
     Acks,
 }
 
 impl AckCounting {
-    /// Segments to count on an ACK of `acked` segments.
+    /// Returns the segments to count for an ACK of `acked` segments.
     pub(crate) fn count(self, acked: u32) -> u32 {
         match self {
             Self::Segments => acked,
@@ -108,86 +108,86 @@ impl AckCounting {
 /// Bounds of the retransmission timer (RFC 6298).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RtoBounds {
-    /// Timer before the first round-trip sample.
+    /// Timeout before the first round-trip sample.
     pub initial: Duration,
-    /// Smallest timeout.
+    /// Minimum timeout.
     pub floor: Duration,
-    /// Least time by which the timeout exceeds the smoothed round trip: 4 x RTTVAR is at least this. Zero is RFC 6298. The default of
-    /// 200 ms is that of Linux (`TCP_RTO_MIN`). Without it, the timeout of RFC 6298 is hardly longer than the round trip once a few round
-    /// trips have been equally long; over a satellite a delayed ACK, or a retransmission that is itself lost, then ends in a timeout.
+    /// Minimum of timeout minus smoothed RTT, which is also the minimum of 4 x RTTVAR. Zero follows RFC 6298; the default of 200
+    /// ms is Linux's (`TCP_RTO_MIN`). Without it, the timeout approaches the round trip after several equal samples. Over a
+    /// satellite, a delayed ACK or a lost retransmission then causes a timeout.
     pub margin: Duration,
-    /// Largest timeout, back-off included.
+    /// Maximum timeout, back-off included.
     pub ceiling: Duration,
-    /// Clock granularity: timeouts are rounded up to a multiple, and 4 x RTTVAR is at least this.
+    /// Clock granularity: timeouts are rounded up to a multiple of it, and 4 x RTTVAR is at least this.
     pub tick: Duration,
-    /// Every sample moves the smoothed round-trip time by an eighth, as in Linux, however many samples there are in a round trip: the
-    /// smoothed time is then nearly that of the newest sample, and RTTVAR is at least half of the time by which a sample exceeds it.
-    /// If false, the samples of a round trip share the eighth (RFC 7323 appendix G). They share the quarter by which RTTVAR moves in both
-    /// cases.
+    /// If true, every sample moves the smoothed RTT by 1/8, as in Linux, whatever the number of samples per round trip. The
+    /// smoothed RTT is then near the newest sample, and RTTVAR is at least half of a sample's excess. If false, the samples of a
+    /// round trip share the 1/8 (RFC 7323 appendix G). In both cases they share the 1/4 of RTTVAR.
     pub each_sample: bool,
-    /// A SACK of data that were sent before the oldest segment was last sent restarts the timer as well, as in Linux: the round trip has become
-    /// longer, and the ACK of that segment is still on its way.
+    /// True if a SACK of data sent before the last transmission of the oldest segment restarts the timer, as in Linux. The round
+    /// trip has then become longer, and the ACK of that segment is still in flight.
     pub restart_on_sacks: bool,
 }
 
-/// What Hasegawa's Enhanced TCP restores after a spurious timeout.
+/// State restored by Hasegawa's Enhanced TCP after a spurious timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Restore {
-    /// The threshold, as in the paper: the window grows back in slow start.
+    /// ssthresh, as in the paper: the window grows back in slow start.
     #[default]
     Threshold,
-    /// The window as well, and what was marked lost is not sent again (RFC 4015).
+    /// ssthresh and window; segments marked lost are not sent again (RFC 4015).
     Both,
 }
 
-/// How the engine detects a spurious timeout: one that no loss caused.
+/// Detection of spurious timeouts, which no loss caused.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum SpuriousTimeout {
-    /// No detection: every timeout is taken for one that a loss caused.
+    /// No detection: every timeout counts as caused by a loss.
     Off,
-    /// F-RTO (RFC 5682), with SACK where it is in use.
+    /// F-RTO (RFC 5682), with SACK if that is in use.
     #[default]
     FRto,
     /// Eifel detection by timestamps (RFC 3522) with the response of RFC 4015.
     Eifel,
-    /// Enhanced TCP: an ACK that follows the retransmission sooner than any round trip answers the original (G. Hasegawa, M. Murata,
-    /// H. Miyahara, IEICE Transactions on Communications J82-B(11), 1999, as section 2.2 of the TCP-STAR paper tells it).
+    /// Enhanced TCP: an ACK earlier after the retransmission than any round trip answers the original segment. Source: G.
+    /// Hasegawa, M. Murata, H. Miyahara, IEICE Transactions on Communications J82-B(11), 1999, as described in section 2.2 of the
+    /// TCP-STAR paper.
     Enhanced {
-        /// The ACK answers the original if it comes sooner than this part of the smallest round-trip time, above zero and below one.
+        /// Fraction of minRTT, above zero and below one: an earlier ACK answers the original segment.
         fraction: f64,
-        /// What is restored.
+        /// State that is restored.
         restore: Restore,
     },
-    /// Acknowledgement error notification (TCP-STAR section 3.3): one probe asks whether data or only ACKs were lost. Until it is
-    /// answered, nothing else leaves and the window is not reduced. An algorithm with RTO probes of its own sends those instead.
+    /// Acknowledgement error notification (TCP-STAR section 3.3): a probe tests if data or only ACKs were lost. Before its answer
+    /// no other segment leaves, and the window is not reduced. An algorithm with its own RTO probes sends those instead.
     Aen {
-        /// The segment that is sent as the probe.
+        /// Segment sent as the probe.
         probe: TimeoutProbe,
-        /// Probes that may go unanswered before the timeout is believed, at least one.
+        /// Unanswered probes after which the timeout is believed, at least one.
         max_probes: u32,
-        /// After a spurious timeout, space a window over the smallest round-trip time instead of sending it at once.
+        /// After a spurious timeout, pace a window over minRTT instead of sending it at once.
         paced: bool,
     },
 }
 
 impl SpuriousTimeout {
-    /// Enhanced TCP with three quarters of the smallest round trip (chosen: leaves room for its variation), restoring the threshold.
+    /// Enhanced TCP with 3/4 of minRTT (chosen: allows for its variation) that restores ssthresh.
     pub const ENHANCED: Self = Self::Enhanced { fraction: 0.75, restore: Restore::Threshold };
 
     /// Acknowledgement error notification with STAR's defaults.
     pub const AEN: Self = Self::Aen { probe: TimeoutProbe::Newest, max_probes: 3, paced: true };
 }
 
-/// How segments are spaced.
+/// Pacing of segments.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Pacing {
-    /// Segments leave as soon as the window allows, unless the algorithm sets a rate. With SNACK they are spaced as with
-    /// [`Pacing::Window`], because one of its ACKs covers many segments.
+    /// Pacing only if the algorithm sets a rate. With SNACK, segments are paced as with [`Pacing::Window`], because its ACKs
+    /// cover many segments.
     #[default]
     Algorithm,
-    /// Segments always leave as soon as the window allows.
+    /// No pacing.
     Off,
-    /// At `cwnd / srtt` times a gain, unless the algorithm sets a rate.
+    /// Pacing at `gain * cwnd / srtt`, unless the algorithm sets a rate.
     Window {
         /// Gain below ssthresh.
         slow_start_gain: f64,
@@ -204,15 +204,15 @@ impl Pacing {
         Self::Window { slow_start_gain: Self::USUAL_GAINS.0, avoidance_gain: Self::USUAL_GAINS.1 };
 }
 
-/// How long an unused congestion window is kept.
+/// Validation of an unused congestion window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum WindowValidation {
-    /// An unused window stays as it is.
+    /// An unused window is kept.
     Off,
-    /// It shrinks to the restart window after an idle time of one RTO (RFC 5681 section 4.1).
+    /// The window shrinks to the restart window after an idle time of one RTO (RFC 5681 section 4.1).
     #[default]
     Restart,
-    /// It is kept for five minutes but does not grow, and a loss reduces what was used (RFC 7661).
+    /// The window is kept for five minutes without growth, and a loss reduces the used part (RFC 7661).
     Rfc7661,
 }
 
@@ -221,14 +221,14 @@ pub enum WindowValidation {
 pub enum InitialWindow {
     /// This number of segments.
     Segments(u32),
-    /// Two to four segments by size (RFC 3390).
+    /// Two to four segments, depending on their size (RFC 3390).
     Rfc3390,
     /// Ten segments (RFC 6928).
     Rfc6928,
 }
 
 impl InitialWindow {
-    /// The window in whole segments for a maximum segment size in bytes.
+    /// Returns the window in whole segments for a maximum segment size in bytes.
     pub fn segments(self, mss: u32) -> u32 {
         let bytes = match self {
             Self::Segments(n) => return n.max(1),
@@ -239,22 +239,22 @@ impl InitialWindow {
     }
 }
 
-/// Receive buffer, from which the advertised window follows.
+/// Receive buffer, which determines the advertised window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReceiveWindow {
     /// A buffer of this many bytes.
     Fixed(u64),
-    /// A buffer of `initial` bytes at first, which grows with what the application reads in a round trip, up to `limit`.
+    /// Auto-tuned buffer. It starts with `initial` bytes and follows the bytes read per round trip, up to `limit`.
     Auto {
-        /// First window in bytes.
+        /// Initial window in bytes.
         initial: u64,
-        /// Largest window in bytes.
+        /// Maximum window in bytes.
         limit: u64,
     },
 }
 
 impl ReceiveWindow {
-    /// The largest window that this can become, in bytes. The window scale follows from it.
+    /// Returns the maximum window in bytes, which determines the window scale.
     pub const fn limit(self) -> u64 {
         match self {
             Self::Fixed(bytes) => bytes,
@@ -263,7 +263,7 @@ impl ReceiveWindow {
     }
 }
 
-/// Probing of an idle connection (RFC 9293 section 3.8.4).
+/// Keep-alive probes of an idle connection (RFC 9293 section 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeepAlive {
     /// Idle time before the first probe.
@@ -274,12 +274,12 @@ pub struct KeepAlive {
     pub probes: u32,
 }
 
-/// The receiver half of an algorithm's feedback that an end offers.
+/// Receiver half of an algorithm's feedback, offered by an end.
 #[derive(Clone, Copy)]
 pub struct Reflection {
-    /// Registry number by which the sender asks for it.
+    /// Registry number in the sender's request.
     pub number: u8,
-    /// Builds the receiver half of one connection.
+    /// Function that builds the receiver half of one connection.
     pub build: fn() -> Box<dyn Reflector>,
 }
 
@@ -300,21 +300,22 @@ impl std::fmt::Debug for Reflection {
 pub struct Config {
     /// Congestion control and its parameters.
     pub cc: Algorithm,
-    /// Largest payload that this end sends or accepts, in bytes, beside the timestamps option.
+    /// Maximum payload of segments in bytes, sent or accepted, without the timestamps option.
     pub mss: u32,
-    /// Bytes that the timestamps option takes of a segment. The MSS options of both ends count them, and where timestamps are not agreed on,
-    /// segments hold this much more than `mss` (RFC 6691). Zero where all segments have headers of one length.
+    /// Bytes of a segment used by the timestamps option. The MSS options of both ends include them. Without timestamps, segments
+    /// hold this much more than `mss` (RFC 6691). Zero if all segments have headers of equal length.
     pub timestamps_len: u32,
     /// Loss detection and repair.
     pub recovery: Recovery,
-    /// Proportional rate reduction during recovery (RFC 9937). Applies with SACK, and to algorithms that do not change their window in recovery.
+    /// Proportional rate reduction during recovery (RFC 9937). It applies with SACK, and to algorithms with a constant window in
+    /// recovery.
     pub prr: bool,
-    /// Undo a reduction when D-SACK (RFC 3708) or timestamps (RFC 3522) show that nothing was lost (RFC 4015). The reduction of a timeout is
-    /// undone only with [`SpuriousTimeout::FRto`].
+    /// Undo a reduction if D-SACK (RFC 3708) or timestamps (RFC 3522) show that nothing was lost (RFC 4015). The reduction of a
+    /// timeout is undone only with [`SpuriousTimeout::FRto`].
     pub undo: bool,
     /// Limited transmit on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
-    /// Duplicate ACKs, or segments SACKed above, that prove a loss. Usually 3.
+    /// Number of duplicate ACKs, or of SACKed segments above, that prove a loss; usually 3.
     pub dup_thresh: u32,
     /// Report duplicates by D-SACK (RFC 2883).
     pub dsack: bool,
@@ -326,24 +327,24 @@ pub struct Config {
     pub ecn: bool,
     /// Nagle's algorithm (RFC 9293 section 3.7.4).
     pub nagle: bool,
-    /// When this end acknowledges.
+    /// Delayed ACKs of this end.
     pub delayed_ack: DelayedAck,
-    /// Whether this end paces its ACKs by the round-trip time instead of counting segments.
+    /// ACK pacing of this end by the round-trip time, instead of counting segments.
     pub ack_delay: AckDelay,
     /// Retransmission timer.
     pub rto: RtoBounds,
     /// Detection of spurious timeouts.
     pub spurious_timeout: SpuriousTimeout,
-    /// Spacing of segments.
+    /// Pacing of segments.
     pub pacing: Pacing,
-    /// Highest rate of payload, retransmissions included. Segments are spaced so that it is never exceeded, whatever the algorithm allows.
+    /// Maximum rate of payload, retransmissions included. Pacing enforces it, whatever the algorithm allows.
     pub rate_limit: Option<Rate>,
-    /// How long an unused congestion window is kept.
+    /// Validation of an unused congestion window.
     pub window_validation: WindowValidation,
-    /// How long the best-effort transport service (CCSDS 714.0) waits for missing data before it goes on without them and tells the
-    /// application. Applies if both ends agreed on it and on SNACK.
+    /// Patience of the best-effort transport service (CCSDS 714.0): it skips data missing for longer and informs the application.
+    /// It requires that both ends agreed on it and on SNACK.
     pub best_effort: Option<Duration>,
-    /// What the growth of the window counts on an ACK. Algorithms that grow by time or by rate ignore it.
+    /// Counting unit for window growth. Algorithms that grow by time or rate ignore it.
     pub ack_counting: AckCounting,
     /// Initial window.
     pub initial_window: InitialWindow,
@@ -351,55 +352,53 @@ pub struct Config {
     pub initial_ssthresh: Option<f64>,
     /// Receive buffer.
     pub receive_window: ReceiveWindow,
-    /// Bytes the application may have written and not yet seen acknowledged.
+    /// Maximum number of bytes written and not acknowledged.
     pub send_buffer: u64,
-    /// Largest number of segments sent on one ACK; `None` is no limit.
+    /// Maximum number of segments sent per ACK; `None` for no limit.
     pub max_burst: Option<u32>,
     /// Keep-alive; off if `None`.
     pub keep_alive: Option<KeepAlive>,
-    /// The connection is given up when data stay unacknowledged for this long (user timeout, RFC 9293 section 3.10.8). With `None` only
-    /// `retries` counts.
+    /// User timeout (RFC 9293 section 3.10.8): the connection is given up when data is unacknowledged for this long. With `None`
+    /// only `retries` counts.
     pub user_timeout: Option<Duration>,
-    /// Consecutive timeouts before a connection is given up.
+    /// Consecutive timeouts after which a connection is given up.
     pub retries: u32,
-    /// Consecutive timeouts of the handshake before it is given up.
+    /// Consecutive handshake timeouts after which the attempt is given up.
     pub syn_retries: u32,
     /// Time spent in TIME-WAIT: twice the maximum segment lifetime.
     pub time_wait: Duration,
-    /// Longest silence of the peer in FIN-WAIT-2. While the application still reads, the peer is probed in the last quarter of that time
-    /// and stays connected if it answers; once the application has [released](crate::Connection::release) the connection, it ends after
-    /// this time in any case.
+    /// Maximum silence of the peer in FIN-WAIT-2. While the application reads, the peer is probed in the last quarter of that
+    /// time, and answers keep the connection. After a [release](crate::Connection::release) the connection always ends after this
+    /// time.
     pub fin_wait_2: Duration,
-    /// Longest time without an acknowledgement of new data after the application has [released](crate::Connection::release) the
-    /// connection and before its FIN is acknowledged, whether the peer is silent or keeps its window closed (RFC 1122 section 4.2.3.5
-    /// wants at least 100 s).
+    /// Maximum time without an acknowledgement of new data after a [release](crate::Connection::release) and before the FIN is
+    /// acknowledged. It applies to silent peers and to closed windows (RFC 1122 section 4.2.3.5 requires at least 100 s).
     pub orphan_timeout: Duration,
-    /// Smallest segment size that a peer's MSS option can impose, in bytes of payload: each segment costs memory and work, however small
-    /// it is.
+    /// Minimum payload in bytes that a peer's MSS option can impose: each segment costs memory and CPU time, however small it is.
     pub least_mss: u32,
-    /// Answer probes and offer to do so in the handshake.
+    /// Answer probes, and offer it in the handshake.
     pub probe_replies: bool,
-    /// Receiver half to offer to a sender that asks for it.
+    /// Receiver half offered to a sender that requests it.
     pub reflection: Option<Reflection>,
-    /// State that connections to the same destination share (RFC 9040); the driver keeps one for each destination, or none.
+    /// State shared by connections to the same destination (RFC 9040); kept by the driver per destination, or absent.
     pub memory: Option<PathMemory>,
 }
 
 impl Config {
-    /// Whether the algorithm wants pacing and this end does not pace.
+    /// True if the algorithm needs pacing and this end does not pace.
     pub fn lacks_pacing(&self) -> bool {
         self.pacing == Pacing::Off && self.cc.wants().pacing
     }
 }
 
 impl Default for Config {
-    /// What a current host does, except for the algorithm, which is Reno until the caller chooses another one: RACK-TLP, timestamps, SACK, an
-    /// initial window of ten segments, delayed ACKs and an auto-tuned receive window.
+    /// Configuration of a current host, except for the algorithm (Reno until another is chosen). It has RACK-TLP, timestamps,
+    /// SACK, an initial window of ten segments, delayed ACKs and an auto-tuned receive window.
     ///
-    /// The numbers are those of Linux (the delayed ACK of 40 ms, 16 quick ACKs, 15 retries, 6 of a SYN, 60 s in TIME-WAIT and FIN-WAIT-2, 48
-    /// bytes for `least_mss`, the first receive window) and of RFC 6298 (the first timeout of 1 s, the ceiling of 60 s). Chosen: buffers of
-    /// 64 MiB, about the bandwidth-delay product of 1 Gbit/s over a geostationary satellite, and an `orphan_timeout` above the 100 s of RFC
-    /// 1122.
+    /// Most numbers are Linux's: delayed ACK of 40 ms, 16 quick ACKs, 15 retries, 6 SYN retries, 60 s in TIME-WAIT and
+    /// FIN-WAIT-2, 48 bytes for `least_mss`, the initial receive window. RFC 6298 defines the initial timeout of 1 s and the
+    /// maximum of 60 s. Chosen here: buffers of 64 MiB, about the BDP of 1 Gbit/s over a geostationary satellite, and an
+    /// `orphan_timeout` above the 100 s of RFC 1122.
     fn default() -> Self {
         Self {
             cc: Algorithm::Reno(bentpipe_cc::reno::Config::default()),
@@ -461,7 +460,7 @@ impl Default for Config {
 mod tests {
     use super::*;
 
-    /// At a round trip of 550 ms there is an ACK every 275 ms: 40 bytes for the 172 packets that arrive in that time at 625 packets a second.
+    /// At a round trip of 550 ms one ACK leaves every 275 ms: 40 bytes for the 172 packets that arrive at 625 packets per second.
     #[test]
     fn acks_by_the_round_trip_time() {
         let delay = |millis| AckPace::default().delay(Duration::from_millis(millis)).as_millis_f64();
@@ -471,7 +470,7 @@ mod tests {
         assert_eq!((40.0 * acks_per_s).round(), 145.0);
     }
 
-    /// RFC 3390 and RFC 6928, for the segment sizes that matter.
+    /// RFC 3390 and RFC 6928, for typical segment sizes.
     #[test]
     fn initial_windows() {
         let table = |iw: InitialWindow| [536, 1000, 1095, 1448, 1460, 2190, 9000].map(|mss| iw.segments(mss));

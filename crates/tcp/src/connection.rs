@@ -1,4 +1,4 @@
-//! One end of a TCP connection: what the driver calls.
+//! One end of a TCP connection: the interface for drivers.
 
 use std::sync::Arc;
 
@@ -25,33 +25,33 @@ use crate::{Config, Events, State, Stats};
 /// 3. [`take_events`](Self::take_events);
 /// 4. [`next_timeout`](Self::next_timeout), and `handle_timeout` no later than then.
 ///
-/// Times must not go backwards.
-// The fields that every segment changes stand first, on few cache lines.
+/// Times must not run backwards.
+// Fields that every segment changes come first, on few cache lines.
 #[repr(C)]
 pub struct Connection {
     pub(crate) config: Arc<Config>,
-    /// Which fast paths may be taken; empty if that must be computed anew.
+    /// Allowed fast paths; empty if they must be computed again.
     pub(crate) fast_path: FastPath,
-    /// It is known that nothing has been sent since everything was acknowledged and the timers stopped.
+    /// True if nothing was sent since everything was acknowledged and the timers stopped.
     pub(crate) resting: bool,
     pub(crate) events: Events,
     pub(crate) state: State,
-    /// Timestamps were agreed on.
+    /// True if timestamps were agreed on.
     pub(crate) timestamps: bool,
-    /// The application has released the connection: nobody reads what arrives.
+    /// True after the application released the connection: arriving data is not read.
     pub(crate) released: bool,
-    /// How the two ends report what lies above the cumulative ACK.
+    /// Form of the reports above the cumulative ACK.
     pub(crate) reports: Reports,
     pub(crate) receiver: Receiver,
-    /// Last arrival of anything acceptable, for keep-alive.
+    /// Time of the last acceptable arrival, for keep-alive.
     pub(crate) last_heard: Instant,
     pub(crate) stats: Counts,
     pub(crate) timers: Timers,
     pub(crate) sender: Sender,
-    /// Only until the handshake is complete.
+    /// Present until the handshake is complete.
     pub(crate) handshake: Option<Box<Handshake>>,
     pub(crate) reflector: Option<Box<dyn Reflector>>,
-    /// Only after a challenge ACK, a keep-alive probe or a release.
+    /// Present after a challenge ACK, a keep-alive probe or a release.
     pub(crate) upkeep: Option<Box<Upkeep>>,
     pub(crate) reset: Option<Box<Segment>>,
     pub(crate) tracer: Option<Box<Tracer>>,
@@ -60,9 +60,9 @@ pub struct Connection {
 /// State of challenge ACKs, of keep-alive and of released connections.
 #[derive(Debug, Default)]
 pub(crate) struct Upkeep {
-    /// Last challenge ACK for a segment without data.
+    /// Time of the last challenge ACK for a segment without data.
     pub challenged_at: Instant,
-    /// Keep-alive probes since the last arrival.
+    /// Number of keep-alive probes since the last arrival.
     pub keep_alives: u32,
     /// Time of the last keep-alive probe.
     pub keep_alive_at: Instant,
@@ -70,18 +70,18 @@ pub(crate) struct Upkeep {
     pub una_at_release: u64,
 }
 
-// A simulation holds tens of thousands of connections: what few of them need lies behind a pointer.
+// A simulation holds tens of thousands of connections: rarely needed state is allocated separately.
 const _: () = assert!(size_of::<Connection>() <= 800);
 
 impl Connection {
-    /// Opens actively: the first `poll_transmit` gives the SYN. `seed` is for algorithms that draw random numbers.
+    /// Makes an end that connects: the first `poll_transmit` returns the SYN. `seed` is for algorithms with random numbers.
     pub fn connect(config: Arc<Config>, seed: u64, now: Instant) -> Self {
         let mut connection = Self::new(config, seed, State::SynSent);
         connection.begin_handshake(now);
         connection
     }
 
-    /// Waits for a SYN.
+    /// Makes an end that waits for a SYN.
     pub fn listen(config: Arc<Config>, seed: u64) -> Self {
         Self::new(config, seed, State::Listen)
     }
@@ -109,7 +109,7 @@ impl Connection {
         }
     }
 
-    /// Borrows the sending half and, beside it, everything that it needs of the rest.
+    /// Borrows the sending half, and separately the other parts that it needs.
     pub(crate) fn split(&mut self, now: Instant) -> (&mut Sender, Context<'_>) {
         let context = Context {
             now,
@@ -122,7 +122,7 @@ impl Connection {
         (&mut self.sender, context)
     }
 
-    /// Takes a segment from the peer.
+    /// Handles a segment from the peer.
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment) {
         if self.tracer.is_some() {
             self.trace(now, Event::Received(*segment));
@@ -130,7 +130,7 @@ impl Connection {
         if self.predict(now, segment) {
             return self.arm_wake(now);
         }
-        // No stream is that long, and with this bound no later sum can overflow.
+        // Longer than any stream; this bound prevents overflow of later sums.
         if segment.seq > MAX_SEQ || segment.ack > MAX_SEQ {
             return;
         }
@@ -143,9 +143,9 @@ impl Connection {
         self.finish(now);
     }
 
-    /// Handles the timers that have expired.
+    /// Handles expired timers.
     pub fn handle_timeout(&mut self, now: Instant) {
-        // When the pacing gate opens, `poll_transmit` does the rest.
+        // When the pacing time has come, `poll_transmit` does the rest.
         let due = self.timers.pace;
         if expired(&mut self.timers.pace, now) {
             self.sender.on_pace(now, due);
@@ -183,7 +183,7 @@ impl Connection {
         self.finish(now);
     }
 
-    /// Best effort goes on without data that have been missing for too long.
+    /// Skips data that has been missing for too long, in best-effort mode.
     fn skip_hole(&mut self, now: Instant) {
         let Some(patience) = self.config.best_effort.filter(|_| self.state.receives()) else { return };
         let bytes = self.receiver.skip_hole(now, patience);
@@ -196,13 +196,13 @@ impl Connection {
         }
     }
 
-    /// The next range of the stream that best effort skipped, which [`read`](Self::read) counts as if it had arrived. To be called when data
-    /// have become readable, before they are read.
+    /// Returns the next stream range skipped by best effort, which [`read`](Self::read) counts as received. Call it when data has
+    /// become readable, before reading.
     pub fn next_missing(&mut self) -> Option<SackRange> {
         self.receiver.next_gap()
     }
 
-    /// Takes up to `bytes` bytes from the application; returns how many fitted into the send buffer.
+    /// Accepts up to `bytes` bytes from the application. Returns the number that fit into the send buffer.
     pub fn write(&mut self, now: Instant, bytes: u64) -> u64 {
         if self.sender.stream.finished || matches!(self.state, State::Closed | State::TimeWait) {
             return 0;
@@ -212,7 +212,7 @@ impl Connection {
         taken
     }
 
-    /// How many bytes [`write`](Self::write) would take.
+    /// Returns the bytes that [`write`](Self::write) would accept.
     pub fn send_room(&self) -> u64 {
         match self.state {
             State::Closed | State::TimeWait => 0,
@@ -220,13 +220,13 @@ impl Connection {
         }
     }
 
-    /// Takes as much from the application as fits, now and whenever there is room again: it always has more, until it closes.
+    /// Starts an endless writer: the send buffer is kept full until the application closes.
     pub fn write_endlessly(&mut self, now: Instant) {
         self.sender.write_endlessly(&self.config);
         self.arm_and_trace(now);
     }
 
-    /// Hands up to `limit` in-order bytes to the application and opens the receive window accordingly.
+    /// Delivers up to `limit` in-order bytes to the application and opens the receive window accordingly.
     pub fn read(&mut self, now: Instant, limit: u64) -> u64 {
         let (bytes, tell_peer) = self.receiver.read(limit, &self.config);
         if tell_peer {
@@ -238,115 +238,115 @@ impl Connection {
         bytes
     }
 
-    /// What happened since the last call.
+    /// Returns the events since the last call.
     pub fn take_events(&mut self) -> Events {
         std::mem::take(&mut self.events)
     }
 
-    /// Earliest deadline; [`Instant::FAR_FUTURE`] for none.
+    /// Returns the earliest deadline; [`Instant::FAR_FUTURE`] for none.
     pub fn next_timeout(&self) -> Instant {
         self.timers.earliest()
     }
 
-    /// State of the connection (RFC 9293 section 3.3.2).
+    /// Returns the state of the connection (RFC 9293 section 3.3.2).
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Counts since the connection began.
+    /// Returns the counters of the connection.
     pub fn stats(&self) -> Stats {
         self.stats.stats()
     }
 
-    /// [`Stats::delivered_bytes`] alone, which is faster than all counts.
+    /// Returns [`Stats::delivered_bytes`] alone, which is faster than all counters.
     pub fn delivered_bytes(&self) -> u64 {
         self.stats.delivered_bytes
     }
 
-    /// Window, threshold and phase now.
+    /// Returns the present window, ssthresh and phase.
     pub fn window_state(&self) -> WindowState {
         self.sender.snapshot()
     }
 
-    /// Prefetches the memory that handling the next segment will read. For drivers of more connections than the processor's cache holds, to be
-    /// called shortly before that segment is handled.
+    /// Prefetches the memory that the next segment's handling will read. It serves drivers with more connections than the CPU
+    /// cache holds, which call it shortly before that segment.
     #[inline]
     pub fn prefetch(&self) {
         self.sender.prefetch();
     }
 
-    /// Smoothed round-trip time; `None` before the first sample.
+    /// Returns the smoothed RTT; `None` before the first sample.
     pub fn srtt(&self) -> Option<Duration> {
         self.sender.srtt()
     }
 
-    /// Smallest round-trip time measured so far; `None` before the first sample.
+    /// Returns minRTT; `None` before the first sample.
     pub fn min_rtt(&self) -> Option<Duration> {
         self.sender.min_rtt()
     }
 
-    /// Smoothed round trip of probes that the peer answers by reports of duplicates; `None` before the first reply.
+    /// Returns the smoothed RTT of probes that the peer reports as duplicates; `None` before the first reply.
     pub fn probe_srtt(&self) -> Option<Duration> {
         self.sender.probe_srtt()
     }
 
-    /// Whether the path was found to give probes no lower priority than data, so that the arrival of a probe proves nothing.
+    /// True if the path was found to give probes no lower priority than data: the arrival of a probe then proves nothing.
     pub fn probes_are_ordinary(&self) -> bool {
         self.sender.probes_are_ordinary()
     }
 
-    /// Whether a driver that handles several segments before it polls should poll now: the next ACK has no room for further SACK blocks, and
-    /// the peer may needlessly retransmit what no ACK reports.
+    /// True if a driver that handles several segments before it polls should poll now. The next ACK has no room for further SACK
+    /// blocks, and the peer may needlessly retransmit data that no ACK reports.
     pub fn reports_are_full(&self) -> bool {
         self.receiver.reports_are_full()
     }
 
-    /// In-order bytes waiting to be read.
+    /// Returns the unread in-order bytes.
     pub fn readable(&self) -> u64 {
         self.receiver.readable()
     }
 
-    /// The peer will send no more, and all that it sent has arrived, read or not.
+    /// True if the peer's stream has ended and arrived completely, read or not.
     pub fn peer_closed(&self) -> bool {
         self.receiver.finished()
     }
 
-    /// Payload bytes that the peer has acknowledged.
+    /// Returns the payload bytes that the peer has acknowledged.
     pub fn acknowledged_bytes(&self) -> u64 {
         self.sender.una.saturating_sub(1).min(self.sender.stream.end - 1)
     }
 
-    /// Payload bytes that were written and that the peer has not acknowledged, sent or not.
+    /// Returns the payload bytes written and not acknowledged, sent or not.
     pub fn unacknowledged_bytes(&self) -> u64 {
         self.sender.stream.end - self.sender.una.clamp(1, self.sender.stream.end)
     }
 
-    /// Congestion window in bytes.
+    /// Returns the congestion window in bytes.
     pub fn window_bytes(&self) -> u64 {
         self.sender.window_bytes()
     }
 
-    /// First sequence number of our own that the peer has not acknowledged.
+    /// Returns the first sequence number of this end that the peer has not acknowledged.
     pub fn oldest_unacknowledged(&self) -> u64 {
         self.sender.una
     }
 
-    /// Next sequence number of our own to be sent for the first time.
+    /// Returns the next sequence number of this end to send for the first time.
     pub fn next_to_send(&self) -> u64 {
         self.sender.nxt
     }
 
-    /// Next sequence number expected of the peer.
+    /// Returns the next sequence number expected from the peer.
     pub fn next_expected(&self) -> u64 {
         self.receiver.nxt
     }
 
-    /// Right edge of the receive window as the peer knows it. A FIN may take the sequence number behind it, data may not.
+    /// Returns the right edge of the receive window as the peer knows it. Only a FIN may use the sequence number after it.
     pub fn window_edge(&self) -> u64 {
         self.receiver.granted_edge()
     }
 
-    /// Bytes of memory held, the structure itself included.
+    /// Returns the memory held in bytes, the structure itself included.
     pub fn memory_bytes(&self) -> usize {
         let handshake = self.handshake.as_ref().map_or(0, |handshake| size_of_val(&**handshake));
         let upkeep = self.upkeep.as_ref().map_or(0, |upkeep| size_of_val(&**upkeep));
@@ -354,13 +354,13 @@ impl Connection {
         size_of::<Self>() + halves + handshake + upkeep + self.stats.heap_bytes()
     }
 
-    /// Turns the recording of events on or off; [`poll_trace`](Self::poll_trace) returns them.
+    /// Enables or disables the recording of events, which [`poll_trace`](Self::poll_trace) returns.
     pub fn set_tracing(&mut self, on: bool) {
         self.fast_path = FastPath::empty();
         self.tracer = on.then(Box::default);
     }
 
-    /// Oldest unread event with its time.
+    /// Returns the oldest unread event with its time.
     pub fn poll_trace(&mut self) -> Option<(Instant, Event)> {
         self.tracer.as_mut()?.queue.pop_front()
     }
@@ -371,14 +371,14 @@ impl Connection {
         }
     }
 
-    /// Ends every call that took the slow path.
+    /// Final step of every call on the slow path.
     #[inline(always)]
     pub(crate) fn finish(&mut self, now: Instant) {
         self.fast_path = FastPath::empty();
         self.arm_and_trace(now);
     }
 
-    /// Arms the wake-up of the algorithm, and traces its window if that has changed.
+    /// Sets the algorithm's timer, and traces its window if that has changed.
     #[inline(always)]
     fn arm_and_trace(&mut self, now: Instant) {
         self.arm_wake(now);
@@ -393,7 +393,7 @@ impl Connection {
             let (sender, mut cx) = self.split(now);
             sender.arm_wake(&mut cx);
         } else {
-            // Otherwise an algorithm that waits to send would be woken for ever.
+            // Otherwise the timer of an algorithm that waits to send would expire repeatedly.
             self.timers.algorithm = Instant::FAR_FUTURE;
         }
     }

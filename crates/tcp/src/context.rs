@@ -1,4 +1,4 @@
-//! The context of one call: what both halves of a connection share while it is handled.
+//! Context of one call, shared by both halves of a connection.
 
 use std::collections::VecDeque;
 
@@ -27,7 +27,7 @@ impl Context<'_> {
     }
 }
 
-/// Events waiting for the driver, and the window as last seen.
+/// Events for the driver, and the last traced window.
 #[derive(Debug, Default)]
 pub(crate) struct Tracer {
     pub queue: VecDeque<(Instant, Event)>,
@@ -35,7 +35,7 @@ pub(crate) struct Tracer {
 }
 
 impl Tracer {
-    /// Emits the window if it differs from the last one seen.
+    /// Traces the window if it differs from the last traced one.
     pub fn compare(&mut self, now: Instant, window: WindowState) {
         if self.window != Some(window) {
             self.window = Some(window);

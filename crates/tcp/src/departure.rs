@@ -1,4 +1,4 @@
-//! The segments that leave: which is next, and its header.
+//! Departing segments: selection and header.
 
 use bentpipe_base::{EcnField, Extension, Flags, Instant, Probe, SackBlocks, Segment};
 use bentpipe_trace::Event;
@@ -12,14 +12,14 @@ use crate::timestamp::clock_ms;
 use crate::{AckDelay, AckPace, State, Transmit};
 
 impl Connection {
-    /// The next segment to send; `None` if there is nothing more to send for now.
+    /// Returns the next segment to send; `None` if there is none at the moment.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         let mut segment = Segment::default();
         (self.transmit_into(now, &mut segment) != Transmit::Nothing).then_some(segment)
     }
 
-    /// Writes the next segment into `out`, if there is one. Drivers that send millions of segments save a copy of each, and the call that
-    /// finds nothing. If there is no segment, `out` holds a valid segment of no meaning.
+    /// Writes the next segment into `out`, if there is one. Drivers that send millions of segments save a copy of each, and the
+    /// call that finds none. Without a segment, `out` holds a valid but meaningless one.
     pub fn transmit_into(&mut self, now: Instant, out: &mut Segment) -> Transmit {
         if !self.sender.is_repairing()
             && let Some(transmit) = self.predicted_segment(now, out)
@@ -49,7 +49,7 @@ impl Connection {
         }
         let sends = self.state.sends();
         let probes = sends && self.sender.abilities().contains(Abilities::PROBES);
-        // A keep-alive leaves even when there is nothing more to send.
+        // A keep-alive leaves even without data to send.
         if sends || self.sender.extra.ask {
             let (sender, mut cx) = self.split(now);
             if let Some(outgoing) = sender.next_segment(&mut cx) {
@@ -117,7 +117,7 @@ impl Connection {
         }
     }
 
-    /// Sets all fields of a segment of a synchronised connection as they are in a pure ACK.
+    /// Sets all fields of a segment of a synchronised connection to those of a pure ACK.
     #[inline]
     pub(crate) fn header(&mut self, now: Instant, out: &mut Segment) {
         self.timers.delayed_ack = Instant::FAR_FUTURE;
@@ -143,7 +143,7 @@ impl Connection {
         }
     }
 
-    /// Reports the holes by SNACK, if there are any. The report is repeated for as long as the peer is heard, because ACKs may be lost.
+    /// Reports the holes by SNACK, if there are any. The report is repeated while the peer sends, because ACKs may be lost.
     #[inline(never)]
     fn report_holes(&mut self, now: Instant, out: &mut Segment) {
         let Some(snack) = self.receiver.snack(self.sender.mss) else { return };
@@ -155,7 +155,7 @@ impl Connection {
         }
     }
 
-    /// How ACKs are paced, if they are.
+    /// Returns the ACK pacing, if it is in use.
     #[inline]
     pub(crate) fn ack_pace(&self) -> Option<AckPace> {
         match self.config.ack_delay {
@@ -165,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// Schedules the acknowledgement of a data segment that arrived.
+    /// Schedules the acknowledgement of a received data segment.
     #[inline]
     pub(crate) fn schedule_ack(&mut self, now: Instant, arrival: Arrival, segment: &Segment) {
         let delay = match self.ack_pace() {
@@ -177,7 +177,7 @@ impl Connection {
         }
     }
 
-    /// Timestamps option of a segment that leaves now, if timestamps were agreed on (RFC 7323 section 3.2).
+    /// Returns the timestamps option of a segment that leaves now, if timestamps were agreed on (RFC 7323 section 3.2).
     #[inline]
     pub(crate) fn current_timestamps(&self, now: Instant) -> Option<(u32, u32)> {
         self.timestamps.then(|| (clock_ms(now), self.receiver.ts_recent))

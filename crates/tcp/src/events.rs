@@ -1,16 +1,16 @@
-//! What a driver learns after a call: events, and whether a segment leaves.
+//! Results of a call for the driver: events, and departing segments.
 
 bitflags::bitflags! {
-    /// What happened since the driver last asked.
+    /// Events since the last query of the driver.
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Events: u8 {
         /// The handshake is complete.
         const ESTABLISHED = 0x01;
-        /// In-order data waits to be read.
+        /// In-order data is readable.
         const READABLE = 0x02;
         /// The send buffer has room again.
         const WRITABLE = 0x04;
-        /// Everything written so far has been acknowledged.
+        /// All data written so far has been acknowledged.
         const ALL_ACKED = 0x08;
         /// The peer will send no more data.
         const PEER_CLOSED = 0x10;
@@ -23,13 +23,13 @@ bitflags::bitflags! {
     }
 }
 
-/// Whether a segment leaves, and whether to ask again.
+/// Result of a request for a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transmit {
     /// No segment leaves.
     Nothing,
-    /// A segment leaves, and nothing more until something else happens.
+    /// A segment leaves, and no other before the next event.
     Last,
-    /// A segment leaves; there may be more.
+    /// A segment leaves; more may follow.
     More,
 }

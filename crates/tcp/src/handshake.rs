@@ -2,28 +2,28 @@
 
 use bentpipe_base::{Instant, SynOptions};
 
-/// What is due in the handshake, and what the peer's SYN said. Dropped when the handshake is complete.
+/// Pending segments of the handshake, and the content of the peer's SYN. Dropped when the handshake is complete.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handshake {
     /// A SYN or SYN-ACK is due.
     due: bool,
-    /// When the SYN or SYN-ACK was first sent.
+    /// Time of the first SYN or SYN-ACK.
     pub first_sent_at: Option<Instant>,
     /// Retransmissions of the SYN or SYN-ACK.
     retries: u32,
     /// Seed of the algorithm.
     pub seed: u64,
-    /// The peer's SYN asked for ECN.
+    /// True if the peer's SYN requested ECN.
     pub ecn: bool,
-    /// The options of the peer's SYN.
+    /// Options of the peer's SYN.
     pub peer: Option<SynOptions>,
-    /// The peer's SYN carried a timestamp.
+    /// True if the peer's SYN carried a timestamp.
     pub peer_timestamps: bool,
-    /// What the peer's SYN carried.
+    /// Data carried by the peer's SYN.
     pub early: EarlyData,
 }
 
-/// Payload and FIN of the peer's SYN: they wait until the connection is established (RFC 9293 section 3.10.7.2).
+/// Payload and FIN of the peer's SYN, held until the connection is established (RFC 9293 section 3.10.7.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EarlyData {
     /// Payload bytes.
@@ -45,12 +45,12 @@ impl Handshake {
         }
     }
 
-    /// A SYN or SYN-ACK is to leave.
+    /// Requests a SYN or SYN-ACK.
     pub fn make_due(&mut self) {
         self.due = true;
     }
 
-    /// True once if a SYN or SYN-ACK is due, which then leaves at `now`.
+    /// Returns true once if a SYN or SYN-ACK is due, which then leaves at `now`.
     pub fn take_due(&mut self, now: Instant) -> bool {
         let due = std::mem::take(&mut self.due);
         if due {
@@ -59,7 +59,8 @@ impl Handshake {
         due
     }
 
-    /// The SYN or SYN-ACK is to leave again. False, with nothing changed, if it was repeated `most` times.
+    /// Requests a repetition of the SYN or SYN-ACK. Returns false without a change if it was repeated `most`
+    /// times.
     pub fn retry(&mut self, most: u32) -> bool {
         let may = self.retries < most;
         if may {
@@ -69,7 +70,7 @@ impl Handshake {
         may
     }
 
-    /// Whether the SYN or SYN-ACK was sent more than once.
+    /// True if the SYN or SYN-ACK was sent more than once.
     pub fn was_repeated(&self) -> bool {
         self.retries > 0
     }

@@ -1,4 +1,4 @@
-//! Opening a connection: active, passive and simultaneous (RFC 9293 section 3.5), with the options agreed on.
+//! Opening of a connection: active, passive and simultaneous (RFC 9293 section 3.5), with option negotiation.
 
 use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
 
@@ -9,7 +9,7 @@ use crate::state::Reports;
 use crate::timestamp::clock_ms;
 use crate::{Events, Recovery, State};
 
-/// Largest payload to a peer that sent no MSS option (RFC 9293 section 3.7.1).
+/// Maximum payload to a peer that sent no MSS option (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 
 impl Connection {
@@ -22,7 +22,7 @@ impl Connection {
         self.timers.retransmit = now + self.sender.rto(&self.config);
     }
 
-    /// LISTEN: only a SYN opens.
+    /// LISTEN: handles a SYN; other segments open nothing.
     pub(crate) fn on_syn(&mut self, now: Instant, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
             return;
@@ -38,7 +38,7 @@ impl Connection {
         }
     }
 
-    /// SYN-SENT: a SYN-ACK completes, a bare SYN is a simultaneous open.
+    /// SYN-SENT: a SYN-ACK completes the handshake, a bare SYN is a simultaneous open.
     pub(crate) fn on_syn_ack(&mut self, now: Instant, segment: &Segment) {
         let acks = segment.flags.contains(Flags::ACK);
         if acks && segment.ack != self.sender.nxt {
@@ -65,12 +65,12 @@ impl Connection {
         }
     }
 
-    /// Remembers what the peer's SYN offers.
+    /// Records the offers of the peer's SYN.
     fn note_syn(&mut self, segment: &Segment) {
         self.receiver.synchronise();
         let handshake = self.handshaking();
         handshake.peer = segment.syn_options;
-        // RFC 3168 section 6.1.1: a SYN offers with both flags, a SYN-ACK agrees with one; some hosts mirror both.
+        // RFC 3168 section 6.1.1: a SYN offers ECN with both flags, a SYN-ACK agrees with one; some hosts mirror both.
         let offers = segment.flags.contains(Flags::CWR) != segment.flags.contains(Flags::ACK);
         handshake.ecn = segment.flags.contains(Flags::ECE) && offers;
         handshake.early = EarlyData { len: segment.len, fin: segment.flags.contains(Flags::FIN) };
@@ -84,7 +84,7 @@ impl Connection {
         }
     }
 
-    /// The SYN or SYN-ACK that is due, if one is.
+    /// Returns the SYN or SYN-ACK that is due, if there is one.
     pub(crate) fn next_syn(&mut self, now: Instant) -> Option<Segment> {
         let answers = self.state == State::SynReceived;
         let handshake = self.handshaking();
@@ -113,7 +113,7 @@ impl Connection {
         })
     }
 
-    /// The options of our SYN, or of our SYN-ACK: only those that the `peer` offered, too.
+    /// Returns the options of this end's SYN; in a SYN-ACK only those that the `peer` also offered.
     fn offer(&mut self, peer: Option<SynOptions>) -> SynOptions {
         let wanted_receiver = self.sender.wanted_receiver();
         let config = &self.config;
@@ -133,7 +133,7 @@ impl Connection {
         }
     }
 
-    /// SYN-RECEIVED: the ACK of our SYN completes the handshake. False if the segment is to be dropped.
+    /// SYN-RECEIVED: the ACK of this end's SYN completes the handshake. Returns false if the segment must be dropped.
     #[cold]
     pub(crate) fn complete_passive(&mut self, now: Instant, segment: &Segment) -> bool {
         if segment.ack == 0 || segment.ack > self.sender.nxt {
@@ -172,7 +172,7 @@ impl Connection {
         self.take_early(now, handshake.early);
     }
 
-    /// Full segments hold what both MSS options allow, less what the options of each segment take (RFC 6691).
+    /// Sets the size of full segments: the minimum of both MSS options, minus the options in each segment (RFC 6691).
     fn agree_on_mss(&mut self, peer: SynOptions, seed: u64) {
         let config = &self.config;
         let allowed = peer.mss.map_or(DEFAULT_MSS, u32::from);
@@ -182,7 +182,7 @@ impl Connection {
         self.sender.set_mss(config, mss.max(1), seed);
     }
 
-    /// Takes the data and the FIN of the peer's SYN as if they had come in the next segment.
+    /// Handles data and FIN of the peer's SYN as if they were in the next segment.
     fn take_early(&mut self, now: Instant, early: EarlyData) {
         let EarlyData { len, fin } = early;
         let mut flags = Flags::ACK;
@@ -192,8 +192,8 @@ impl Connection {
         }
     }
 
-    /// Takes the first round-trip sample. If the SYN was sent more than once, only timestamps tell which one was answered. True if
-    /// the first one was: none was lost, and the timeout was too short for the path (RFC 3522).
+    /// Takes the first round-trip sample. If the SYN was repeated, only timestamps identify the answered one. Returns true if it
+    /// was the first: none was lost, and the timeout was too short (RFC 3522).
     fn time_handshake(&mut self, now: Instant, segment: &Segment, handshake: &Handshake) -> bool {
         let echo = segment.timestamps.map(|(_, echo)| echo).filter(|echo| self.timestamps && *echo != 0);
         let first = handshake.first_sent_at.unwrap_or(Instant::ZERO);
@@ -210,12 +210,12 @@ impl Connection {
         false
     }
 
-    /// Best effort is offered with SNACK only, because holes are skipped when the timer expires that repeats SNACK reports.
+    /// True if best effort is offered. It requires SNACK, because the timer that repeats SNACK reports also skips holes.
     fn offers_best_effort(&self) -> bool {
         self.config.recovery == Recovery::Snack && self.config.best_effort.is_some()
     }
 
-    /// SNACK if both ends permit it, else SACK if both ends permit that.
+    /// Returns SNACK if both ends permit it, else SACK if both ends permit that.
     fn agree_on_reports(&self, peer: SynOptions) -> Reports {
         match self.config.recovery {
             Recovery::Snack if peer.snack_permitted => Reports::Snack,
@@ -236,7 +236,7 @@ impl Connection {
         self.reflector = asked.map(|reflection| (reflection.build)());
     }
 
-    /// Repeats a SYN or SYN-ACK that was not answered in time, up to the configured number of times.
+    /// Repeats an unanswered SYN or SYN-ACK, up to the configured number of times.
     pub(crate) fn handshake_timeout(&mut self, now: Instant) -> Fate {
         let most = self.config.syn_retries;
         if !self.handshaking().retry(most) {
@@ -247,7 +247,7 @@ impl Connection {
         Fate::GoOn
     }
 
-    /// The peer repeated its SYN, so our SYN-ACK was lost and is sent again.
+    /// Repeats the SYN-ACK, because the peer repeated its SYN.
     #[cold]
     pub(crate) fn repeat_syn_ack(&mut self) {
         self.handshaking().retry(u32::MAX);

@@ -1,12 +1,12 @@
-//! Header prediction: a fast path for the segments of which a transfer consists, in and out.
+//! Header prediction: a fast path for the typical segments of a transfer, in both directions.
 //!
-//! Nearly every segment is either the next piece of data on a connection that has nothing outstanding itself, or an empty
-//! acknowledgement of new data that brings no other news (V. Jacobson, "4BSD TCP header prediction", Computer Communication
-//! Review 20(1), 1990). Where losses are frequent, data are seldom the next of the stream, but nearly always continue the segment that
-//! arrived before them. None of these segments changes more than a few fields. The fast path does with them what the slow path in `arrival`
-//! and `sender/ack` would do. A traced connection takes only the slow path, so runs with and without a trace test that both agree.
+//! Nearly every segment is the next data on a connection without outstanding data, or an empty acknowledgement of new data
+//! without other information (V. Jacobson, "4BSD TCP header prediction", Computer Communication Review 20(1), 1990). With
+//! frequent losses, data is rarely the next of the stream, but nearly always continues the previous arrival. Such segments change
+//! few fields. The fast path has the same effect as the slow path in `arrival` and `sender/ack`. A traced connection uses only
+//! the slow path, so runs with and without a trace test that both agree.
 //!
-//! The conditions of the fast path need not be checked again for each segment: [`FastPath`] holds their result until something takes the
+//! The conditions of the fast path are not checked for each segment: [`FastPath`] holds their result until the next use of the
 //! slow path.
 
 use bentpipe_base::{EcnField, Flags, Instant, Probe, Segment};
@@ -21,21 +21,20 @@ use crate::{DelayedAck, Events, State, Transmit};
 /// Result of [`Connection::exchange`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exchange {
-    /// The segment was handled. The driver goes on as after [`Connection::handle_segment`], and takes the events first.
+    /// The segment was handled. The driver continues as after [`Connection::handle_segment`], and takes the events first.
     Taken,
-    /// The segment was handled and there are no events: data that became readable were read, and [`Connection::transmit_into`] was called
-    /// once.
+    /// The segment was handled without events. Readable data was read, and [`Connection::transmit_into`] was called once.
     Answered {
-        /// The result of that call.
+        /// Result of that call.
         transmit: Transmit,
-        /// [`Connection::next_timeout`] may be earlier than before.
+        /// True if [`Connection::next_timeout`] may be earlier than before.
         earlier: bool,
     },
 }
 
 impl Connection {
-    /// Handles a segment. If the segment takes the fast path and the application `reads_at_once` all that arrives, the connection also reads
-    /// on behalf of the application, and writes the first segment that leaves into `segment`.
+    /// Handles a segment. If it uses the fast path and the application `reads_at_once`, the connection also reads for the
+    /// application. It then writes the first departing segment into `segment`.
     #[inline]
     pub fn exchange(&mut self, now: Instant, segment: &mut Segment, reads_at_once: bool) -> Exchange {
         let deadline = self.timers.retransmit;
@@ -59,7 +58,7 @@ impl Connection {
         Exchange::Answered { transmit, earlier }
     }
 
-    /// The fast paths that may be taken. They are computed anew after the slow path was taken.
+    /// Returns the allowed fast paths, computed again after the slow path was used.
     #[inline(always)]
     fn fast_path(&mut self) -> FastPath {
         if self.fast_path.is_empty() {
@@ -100,13 +99,13 @@ impl Connection {
         fast_path
     }
 
-    /// Handles a segment if it may take the fast path. False, with nothing changed, if it may not.
+    /// Handles a segment by the fast path. Returns false without a change if that is not allowed.
     #[inline(always)]
     pub(crate) fn predict(&mut self, now: Instant, segment: &Segment) -> bool {
         is_usual(segment) && self.predict_usual(now, segment)
     }
 
-    /// The same for a segment that [`is_usual`].
+    /// As `predict`, for a segment that [`is_usual`].
     #[inline(always)]
     fn predict_usual(&mut self, now: Instant, segment: &Segment) -> bool {
         let is_next = segment.seq == self.receiver.nxt;
@@ -137,8 +136,8 @@ impl Connection {
         taken
     }
 
-    /// Writes the next segment if it is a full segment in the middle of the stream or a pure ACK, or finds that there is none. `None`, with
-    /// nothing changed, if only the slow path can tell.
+    /// Writes the next segment if it is a full segment within the stream or a pure ACK, or decides that there is none. Returns
+    /// `None` without a change if only the slow path can decide.
     #[inline(always)]
     pub(crate) fn predicted_segment(&mut self, now: Instant, out: &mut Segment) -> Option<Transmit> {
         let fast_path = self.fast_path();
@@ -166,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// Takes an empty acknowledgement of new data.
+    /// Handles an empty acknowledgement of new data.
     #[inline]
     fn take_ack(&mut self, now: Instant, segment: &Segment) -> bool {
         let (sender, mut cx) = self.split(now);
@@ -177,7 +176,8 @@ impl Connection {
         true
     }
 
-    /// Takes the next data in sequence, or data that follow the highest range above a hole, while this end has nothing outstanding.
+    /// Handles the next in-order data, or data that continues the highest range above a hole, while this end has nothing
+    /// outstanding.
     #[inline(always)]
     fn take_next(&mut self, now: Instant, segment: &Segment, arrival: Arrival) -> bool {
         let end = segment.seq + u64::from(segment.len);
@@ -216,7 +216,7 @@ impl Connection {
     }
 }
 
-/// Whether a segment has no flag but ACK and PSH, no SACK blocks, and is no probe.
+/// True for a segment with no flags but ACK and PSH, without SACK blocks, that is not a probe.
 #[inline(always)]
 fn is_usual(segment: &Segment) -> bool {
     segment.flags.difference(Flags::PSH) == Flags::ACK

@@ -1,4 +1,4 @@
-//! The state of a connection, and what its handshake agrees on.
+//! State of a connection, and results of its handshake.
 
 /// State of a connection (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,29 +18,29 @@ pub enum State {
 }
 
 impl State {
-    /// The handshake is complete and the connection not yet over.
+    /// True after the handshake and before the end of the connection.
     pub const fn is_synchronised(self) -> bool {
         !matches!(self, Self::Listen | Self::SynSent | Self::SynReceived | Self::Closed)
     }
 
-    /// The peer may still send data.
+    /// True if the peer may still send data.
     pub(crate) const fn receives(self) -> bool {
         matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
     }
 
-    /// Data or a FIN of ours may still have to leave.
+    /// True if data or a FIN of this end may still have to leave.
     pub(crate) const fn sends(self) -> bool {
         matches!(self, Self::Established | Self::CloseWait | Self::FinWait1 | Self::Closing | Self::LastAck)
     }
 }
 
-/// How the two ends report what lies above the cumulative ACK, as agreed on in the handshake.
+/// Form of the reports above the cumulative ACK, as agreed on in the handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reports {
-    /// Not at all: only the cumulative ACK is known.
+    /// None: only the cumulative ACK.
     None,
-    /// The ranges that arrived (RFC 2018).
+    /// SACK: ranges that arrived (RFC 2018).
     Sack,
-    /// The ranges that are missing (CCSDS 714.0).
+    /// SNACK: ranges that are missing (CCSDS 714.0).
     Snack,
 }

@@ -2,22 +2,22 @@
 
 use bentpipe_base::Instant;
 
-/// One field for each deadline; drivers see only the earliest.
+/// One field per deadline; drivers see only the earliest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timers {
-    /// Retransmission timeout, or the tail loss probe that comes before it.
+    /// Retransmission timeout, or the earlier tail loss probe.
     pub retransmit: Instant,
     /// RACK's reordering timer.
     pub reorder: Instant,
     /// Zero-window probe.
     pub persist: Instant,
-    /// Pacing gate, while data waits behind it.
+    /// Pacing timer, while data waits for it.
     pub pace: Instant,
-    /// Wake-up that the algorithm asked for.
+    /// Timer of the algorithm.
     pub algorithm: Instant,
     /// Delayed ACK.
     pub delayed_ack: Instant,
-    /// Keep-alive, FIN-WAIT-2, TIME-WAIT and the end of a released connection: what guards the life of the connection.
+    /// Life of the connection: keep-alive, FIN-WAIT-2, TIME-WAIT and the end of a released connection.
     pub life: Instant,
 }
 
@@ -43,7 +43,7 @@ impl Timers {
     }
 }
 
-/// True once if the deadline has passed, which turns it off.
+/// Returns true once if the deadline has passed, and disables it.
 pub(crate) fn expired(deadline: &mut Instant, now: Instant) -> bool {
     let hit = *deadline <= now;
     if hit {

@@ -1,4 +1,4 @@
-//! Westwood's Bulk Repeat: an algorithm that doubts everything outstanding makes the engine repeat it.
+//! Westwood's Bulk Repeat: the engine retransmits everything outstanding at the algorithm's request.
 
 mod common;
 
@@ -30,12 +30,12 @@ fn pair(paced_repeat: bool) -> Pair {
 
 #[test]
 fn one_loss_is_one_retransmission_and_two_repeat_the_window_once() {
-    // Spaced at the rate of the ACKs, a repetition is overtaken by the news that most segments need none.
+    // Paced at the rate of the ACKs, a repetition ends early: ACKs show that most segments need none.
     for (lost, paced, repeated) in
         [(1, false, 1..=1), (2, false, WINDOW / 2..=WINDOW + 2), (2, true, 2..=WINDOW / 8)]
     {
         let mut pair = pair(paced);
-        // The first and the eleventh of a flight.
+        // The first and the eleventh segment of a flight are lost.
         let mut flight = 0;
         pair.fate[0] = Box::new(move |_, _| {
             flight += 1;
@@ -50,7 +50,7 @@ fn one_loss_is_one_retransmission_and_two_repeat_the_window_once() {
             stats.retransmitted_segments
         );
         assert_eq!(stats.timeouts, 0);
-        // Ten round trips, one or two of them spent on the repair.
+        // Ten round trips, of which one or two are spent on the repair.
         let windows = (pair.delivered(1) - before) / (WINDOW * u64::from(MSS));
         assert!(windows >= 7, "{windows} windows after {lost} losses");
     }

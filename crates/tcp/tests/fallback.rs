@@ -1,5 +1,5 @@
-//! Algorithms with a receiver half, or with probes that the receiver answers: agreed where the peer has it, and done without where it
-//! has not. A new algorithm is tested by being registered.
+//! Algorithms with a receiver half or with probes: used if the peer supports them, and with a fallback if not. Registration adds
+//! an algorithm to these tests.
 
 mod common;
 
@@ -10,15 +10,15 @@ use common::{Pair, ms};
 
 const MSS: u32 = 1000;
 const SEGMENTS: u64 = 400;
-/// There and back.
+/// Round-trip time of the path.
 const ROUND_TRIP: Duration = Duration::from_millis(500);
 
-/// What the receiving end knows.
+/// Support at the receiving end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Peer {
-    /// TCP, without reports of duplicates (RFC 2883), which would stand for replies.
+    /// TCP without reports of duplicates (RFC 2883), which could serve as replies.
     Plain,
-    /// What the algorithm asks for.
+    /// Support for the algorithm's requirements.
     Able,
 }
 
@@ -26,12 +26,12 @@ struct Transfer {
     seconds: f64,
     probes_sent: u64,
     probes_acked: u64,
-    /// The SYN asked for something, and the ACKs brought it.
+    /// True if the SYN requested support and the ACKs carried its fields.
     asked: bool,
     told: bool,
 }
 
-/// Sends a file of 400 segments over a clean path that 64 segments fill.
+/// Sends a file of 400 segments over a lossless path with a BDP of 64 segments.
 fn transfer(entry: &Entry, peer: Peer) -> Transfer {
     let common = Config {
         cc: Algorithm::from_name(entry.name).expect("registered"),
@@ -81,7 +81,7 @@ fn a_plain_receiver_costs_at_most_four_round_trips_over_reno() {
     assert_eq!(REGISTRY[0].name, "reno");
     for entry in with_a_half_or_probes() {
         let plain = transfer(entry, Peer::Plain);
-        // RCS has no slow start: n segments take the square root of 2 n round trips.
+        // RCS has no slow start: n segments take sqrt(2 n) round trips.
         let no_slow_start = (2.0 * SEGMENTS as f64).sqrt() * ROUND_TRIP.as_secs_f64();
         let base = if entry.name == "rcs" { no_slow_start } else { reno.seconds };
         let bound = base + 4.0 * ROUND_TRIP.as_secs_f64();
@@ -97,7 +97,7 @@ fn an_able_receiver_is_heard() {
     for entry in with_a_half_or_probes() {
         let able = transfer(entry, Peer::Able);
         if let Some(half) = entry.receiver {
-            // Some have something to say only where the network spoke first.
+            // Some receiver halves answer only after the network has sent a notice.
             let speaks = (half.build)().reply(Instant::ZERO) != Extension::None;
             assert!(able.asked && able.told >= speaks, "{}", entry.name);
         } else if able.probes_sent > 0 {

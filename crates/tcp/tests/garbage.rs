@@ -1,4 +1,4 @@
-//! Segments that nobody sent: no end panics over them, and none from outside the windows disturbs a transfer.
+//! Forged segments: no end panics, and none from outside the windows disturbs a transfer.
 
 mod common;
 #[path = "common/dice.rs"]
@@ -12,12 +12,12 @@ use bentpipe_tcp::{Config, Connection, Events, State};
 use common::Pair;
 use dice::{Dice, config, ms};
 
-/// What the wire has shown of a pair: where forgeries would fit.
+/// Numbers seen on the wire of a pair, where forgeries would fit.
 #[derive(Clone, Copy, Default)]
 struct AckTiming {
-    /// Highest sequence number after what an end sent.
+    /// Highest sequence number sent by an end, plus one.
     sent: u64,
-    /// Highest number that an end acknowledged, and the right edge it granted.
+    /// Highest number acknowledged by an end, and the right edge that it granted.
     acked: u64,
     edge: u64,
 }
@@ -33,7 +33,7 @@ fn seen(pair: &Pair) -> [AckTiming; 2] {
     seen
 }
 
-/// A number near something that matters, or anything.
+/// Returns a random number, often near a critical one.
 fn number(dice: &mut Dice, seen: &[AckTiming; 2]) -> u64 {
     let end = dice.one_of(seen);
     let any = dice.0.bits();
@@ -77,7 +77,7 @@ fn garbage(dice: &mut Dice, seen: &[AckTiming; 2]) -> Segment {
         seq: number(dice, seen),
         ack: number(dice, seen),
         len: short(dice),
-        // Wide windows make some algorithms send long trains of probes, which proves nothing.
+        // With large windows some algorithms send long trains of probes, which this test does not need.
         window: short(dice).min(1 << 20),
         flags,
         ecn: dice.one_of(&[EcnField::NotCapable, EcnField::Capable, EcnField::Congested]),
@@ -131,7 +131,8 @@ fn arbitrary_segments_never_panic() {
     }
 }
 
-/// A segment that does not fit: its sequence number lies outside the window, or it acknowledges what cannot be.
+/// Returns a segment that does not fit: its sequence number is outside the window, or its acknowledgement is
+/// impossible.
 fn misfit(dice: &mut Dice, seen: &[AckTiming; 2], end: usize) -> Option<Segment> {
     let (own, peer) = (seen[end], seen[1 - end]);
     let mut forged = garbage(dice, seen);
@@ -142,7 +143,7 @@ fn misfit(dice: &mut Dice, seen: &[AckTiming; 2], end: usize) -> Option<Segment>
         return Some(forged).filter(|_| own.acked > 0);
     }
     if reset_or_syn {
-        // RFC 5961: only the very next number resets, and a SYN never does.
+        // RFC 5961: only the exact next number resets, and a SYN never does.
         let fits = forged.flags.contains(Flags::RST) && forged.seq <= own.edge;
         return Some(forged).filter(|_| !fits && own.acked > 0);
     }
@@ -186,7 +187,7 @@ fn what_lies_outside_the_windows_disturbs_nothing() {
     }
 }
 
-/// Names the seed of a world whose engine panics.
+/// Prints the seed of a run whose engine panics.
 struct Replay(&'static str, u64);
 
 impl Drop for Replay {

@@ -48,7 +48,7 @@ fn a_lost_syn_is_repeated_with_doubled_timeouts() {
     assert_eq!((end.end.state(), end.events), (State::Closed, Events::TIMED_OUT));
 }
 
-/// RFC 5681 section 3.1 and RFC 6298 section 5.7.
+/// RFC 5681 section 3.1 and RFC 6298 section 5.7: window and timeout after a lost SYN.
 #[test]
 fn after_a_lost_syn_the_window_is_one_and_the_timeout_three_seconds() {
     let mut end = Script::connecting(plain());
@@ -261,7 +261,7 @@ fn what_is_queued_leaves_before_the_fin() {
     assert_eq!(end.end.state(), State::FinWait1);
 }
 
-/// RFC 5961 section 3.2.
+/// RFC 5961 section 3.2: RST handling.
 #[test]
 fn only_the_very_next_number_resets() {
     let mut end = Script::established(plain());
@@ -283,7 +283,7 @@ fn a_reset_in_time_wait_is_no_failure() {
     assert_eq!((end.end.state(), end.events.contains(Events::RESET)), (State::Closed, false));
 }
 
-/// RFC 5961 section 4.2.
+/// RFC 5961 section 4.2: SYN handling.
 #[test]
 fn a_syn_in_the_window_is_challenged() {
     let mut end = Script::established(plain());
@@ -291,7 +291,7 @@ fn a_syn_in_the_window_is_challenged() {
     assert_eq!((end.trace(), end.end.state()), (vec!["ack 1".into()], State::Established));
 }
 
-/// RFC 5961 section 5.2.
+/// RFC 5961 section 5.2: acknowledgement check.
 #[test]
 fn data_with_an_impossible_acknowledgement_is_not_taken() {
     let mut end = Script::established(plain());
@@ -348,7 +348,7 @@ fn retries_are_counted() {
     assert_eq!(end.timed(start), ["0 1+1000", "300 1+1000", "900 1+1000", "2100 RST 1001"]);
 }
 
-/// A peer that does not even answer with a closed window is dead.
+/// A peer that does not even answer with a closed window is gone.
 #[test]
 fn a_silent_peer_behind_a_closed_window_is_given_up() {
     let mut end = Script::established(Config { retries: 3, ..plain() });

@@ -1,4 +1,4 @@
-//! What one connection tells the next through the memory of the driver.
+//! State passed from one connection to the next through the driver's memory.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn config(cc: &str, memory: Option<&PathMemory>) -> Config {
     }
 }
 
-/// Sends a file and closes. The time at which the receiver has it all.
+/// Sends a file and closes. Returns the time at which the receiver has all data.
 fn transfer(cc: &str, memory: Option<&PathMemory>) -> Duration {
     let pair = Pair::new(config(cc, memory), config("reno", None));
     run(pair).0

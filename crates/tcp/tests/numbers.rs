@@ -1,4 +1,4 @@
-//! What a connection says of its numbers, which numbers it takes, and which segments take the fast path.
+//! Sequence numbers reported and accepted by a connection, and segments on the fast path.
 
 mod common;
 #[path = "common/script.rs"]
@@ -28,7 +28,7 @@ fn numbers_and_counts_follow_both_streams() {
     assert_eq!((stats.received_segments, stats.received_bytes, stats.delivered_bytes), (1, 500, 500));
 }
 
-/// No stream is as long as this; a sum with such a number would overflow.
+/// Larger than any stream; a sum with such a number would overflow.
 #[test]
 fn numbers_beyond_every_stream_are_ignored() {
     for (seq, ack) in [(1, u64::MAX), (u64::MAX, 1), (1, (1 << 62) + 1), ((1 << 62) + 1, 1)] {
@@ -50,7 +50,7 @@ fn the_next_data_takes_the_fast_path() {
     assert_eq!((segment.ack, peer.end.delivered_bytes()), (1001, 1000));
 }
 
-/// Its wake-up must be set after each call, which the fast path of `exchange` leaves out.
+/// The algorithm's timer must be set after each call, which the fast path of `exchange` omits.
 #[test]
 fn an_algorithm_with_wake_ups_takes_the_slow_path() {
     let cc = Algorithm::from_name("peach").expect("registered");

@@ -1,4 +1,4 @@
-//! Options, timers of the receiver, windows and pacing, each as a short trace.
+//! Options, receiver timers, windows and pacing, each as a short trace.
 
 mod common;
 #[path = "common/script.rs"]
@@ -36,7 +36,7 @@ fn without_scaling_windows_end_at_64_kilobytes() {
     assert_eq!(last(&end).window, 65_535);
 }
 
-/// What the scale cannot express must not add up: a reader that sleeps holds no more than its buffer.
+/// Rounding by the window scale must not accumulate: a reader that sleeps holds at most its buffer.
 #[test]
 fn a_closed_window_closes_whatever_the_scale() {
     let auto = ReceiveWindow::Auto { initial: 20_000, limit: 64 << 20 };
@@ -58,7 +58,7 @@ fn what_lies_beyond_the_window_is_cut_off() {
     assert_eq!(end.end.readable(), 5000, "nothing goes into a closed window (RFC 9293, 3.10.7.4)");
 }
 
-/// RFC 7323 section 4.3 and section 5.
+/// RFC 7323 section 4.3 and section 5: echo and PAWS.
 #[test]
 fn timestamps_are_echoed_and_old_ones_refused() {
     let mut end = Script::established(Config { timestamps: true, ..plain() });
@@ -116,7 +116,7 @@ fn every_second_segment_is_acknowledged_or_after_the_timer() {
     assert_eq!(end.timed(start), ["0 ack 2001", "40 ack 3001"]);
 }
 
-/// A duplicate is acknowledged at once, but it is no sign of a hole: what follows in order is delayed as before.
+/// A duplicate is acknowledged at once, but is no sign of a hole: later in-order data is delayed as before.
 #[test]
 fn a_duplicate_does_not_end_the_delay_of_acks() {
     let mut end = delayed(2, 0);
@@ -130,7 +130,7 @@ fn a_duplicate_does_not_end_the_delay_of_acks() {
     assert_eq!(end.timed(start), ["40 ack 2001"]);
 }
 
-/// Linux takes a duplicate for a sign that ACKs are missed: so many segments, itself included, are acknowledged at once.
+/// Linux treats a duplicate as a sign of missed ACKs: this many segments, itself included, are acknowledged at once.
 #[test]
 fn a_duplicate_hurries_the_next_acks_where_that_is_set() {
     let mut end = hurried(2, 0, 3);
@@ -146,7 +146,7 @@ fn a_duplicate_hurries_the_next_acks_where_that_is_set() {
     assert_eq!(end.timed(start), ["0 ack 2001", "0 ack 3001", "40 ack 4001"]);
 }
 
-/// What lies beyond a hole and comes twice says nothing of ACKs: there is one for each segment meanwhile anyway.
+/// A duplicate beyond a hole is no sign of missed ACKs: each segment then causes an ACK anyway.
 #[test]
 fn a_duplicate_beyond_a_hole_hurries_nothing() {
     let mut end = hurried(2, 0, 10);
@@ -160,7 +160,7 @@ fn a_duplicate_beyond_a_hole_hurries_nothing() {
     assert_eq!(end.timed(start), ["40 ack 3001"]);
 }
 
-/// RFC 7323 section 5.5: after 24 days without a segment the last timestamp is no longer compared, before that it is.
+/// RFC 7323 section 5.5: the last timestamp is compared for 24 days without a segment, then no longer.
 #[test]
 fn a_timestamp_is_compared_for_twenty_four_days() {
     let taken = |longer: u64| {
@@ -177,7 +177,7 @@ fn a_timestamp_is_compared_for_twenty_four_days() {
     assert_eq!([taken(0), taken(1)], [0, 1000]);
 }
 
-/// Positions beyond 2^62 are no positions; one at 2^62 lies outside of the window and is answered like any other such segment.
+/// Positions beyond 2^62 are invalid. One at 2^62 is outside the window and is answered like any other such segment.
 #[test]
 fn segments_beyond_any_stream_are_ignored() {
     let mut end = Script::established(plain());
@@ -227,7 +227,7 @@ fn an_endless_writer_fills_the_buffer_whenever_there_is_room() {
     assert_eq!(end.end.send_room(), 0);
 }
 
-/// The buffer becomes four times what was read in the last round trip: 6000 bytes, not the 16,000 since the beginning.
+/// The buffer becomes four times the bytes read in the last round trip: 6000 bytes, not the 16,000 since the beginning.
 #[test]
 fn an_automatic_window_follows_what_is_read_in_a_round_trip() {
     let auto = ReceiveWindow::Auto { initial: 20_000, limit: 1 << 20 };
@@ -261,7 +261,7 @@ fn data_out_of_order_is_acknowledged_at_once_and_data_takes_the_ack_along() {
     assert_eq!(end.trace(), ["1+500"]);
 }
 
-/// The peer's segments are as large as both ends allow, which decides what "every second" means.
+/// Both ends limit the peer's segment size, which determines "every second segment".
 #[test]
 fn small_segments_of_a_small_peer_count_as_full() {
     let config = Config {
@@ -276,7 +276,7 @@ fn small_segments_of_a_small_peer_count_as_full() {
     assert_eq!(end.trace(), ["ack 2001", "ack 4001"]);
 }
 
-/// RFC 9293 section 3.7.1 and RFC 6691: the MSS option counts fixed headers only, and what options take is subtracted only where they are
+/// RFC 9293 section 3.7.1 and RFC 6691: the MSS option counts fixed headers only. Options are subtracted only where they are
 /// sent.
 #[test]
 fn segments_are_full_where_timestamps_are_not_agreed_on() {
@@ -317,7 +317,7 @@ fn nagle_holds_small_segments_while_data_is_outstanding() {
     assert_eq!(end.trace(), ["1101+100"]);
 }
 
-/// RFC 9293 section 3.8.6.2.1: no small segments into a small window, unless nothing else would ever happen.
+/// RFC 9293 section 3.8.6.2.1: no small segments into a small window, except after the override timer.
 #[test]
 fn a_silly_window_is_not_filled_before_the_override_timer() {
     let mut end = Script::established(plain());
@@ -363,7 +363,7 @@ fn a_closed_window_is_probed_ever_more_rarely() {
     assert_eq!(end.trace(), ["1+1000", "1001+1000", "2001+1000"]);
 }
 
-/// RFC 9293 section 3.10.7.4: an old segment does not move the window.
+/// RFC 9293 section 3.10.7.4: an old segment does not change the window.
 #[test]
 fn a_late_ack_does_not_shrink_the_window() {
     let mut end = Script::established(plain());
@@ -390,7 +390,7 @@ fn marked(end: &mut Script, seq: u64) {
     });
 }
 
-/// RFC 3168 section 6.1.
+/// RFC 3168 section 6.1: ECN echo and CWR.
 #[test]
 fn marks_are_echoed_until_the_sender_confirms() {
     let mut end = Script::established(Config { ecn: true, ..plain() });
@@ -470,7 +470,7 @@ fn initial_windows() {
     }
 }
 
-/// RFC 5681 section 4.1.
+/// RFC 5681 section 4.1: restart window.
 #[test]
 fn an_idle_window_is_restarted() {
     for (validation, segments) in [(WindowValidation::Restart, 4), (WindowValidation::Off, 8)] {
@@ -487,7 +487,7 @@ fn an_idle_window_is_restarted() {
     }
 }
 
-/// RFC 7661: five minutes of grace, then half.
+/// RFC 7661: the window is kept for five minutes, then halved.
 #[test]
 fn an_unused_window_is_kept_for_five_minutes() {
     let config = Config {
@@ -544,7 +544,7 @@ fn pacing_spreads_a_window_over_the_round_trip() {
     assert!((35.0..=45.0).contains(times.last().unwrap()), "nine gaps of 5 ms, less a burst: {times:?}");
 }
 
-/// In slow start an ACK of four segments adds four to the window, or one; above the threshold four parts of it, or one.
+/// In slow start an ACK of four segments adds four to the window, or one. Above ssthresh it adds 4/cwnd, or 1/cwnd.
 #[test]
 fn the_window_grows_by_segments_or_by_acks() {
     let grown = |ack_counting, ssthresh: Option<f64>| {

@@ -1,4 +1,4 @@
-//! An algorithm whose segments leave two by two, since a receiver holds the ACK of a lone segment back.
+//! An algorithm that sends segments in pairs, since a receiver delays the ACK of a lone segment.
 
 mod common;
 
@@ -12,9 +12,9 @@ use common::Pair;
 
 const GAP: Duration = Duration::from_millis(20);
 
-/// A window of three, of which the pace would let four leave in a round trip.
+/// A window of three segments with a pacing rate of four per round trip.
 struct Pairs {
-    /// The first segment of a pair is the last that is spaced.
+    /// True if the first segment of a pair is the last paced one.
     stops: bool,
     sent: u32,
 }
@@ -49,7 +49,7 @@ impl CongestionControl for Pairs {
     }
 }
 
-/// A connection of which one end has such an algorithm, and its receiver waits for a second segment from the first on.
+/// Makes a connection with such an algorithm, whose receiver waits for a second segment from the start.
 fn pair(stops: bool) -> Pair {
     let build = move |_: &Start| Box::new(Pairs { stops, sent: 0 }) as Box<dyn CongestionControl>;
     let cc = Algorithm::Custom(Custom::new("pairs", build));
@@ -58,13 +58,13 @@ fn pair(stops: bool) -> Pair {
     Pair::symmetric(Config { cc, delayed_ack, mss: 1000, ..Config::default() })
 }
 
-/// When data left.
+/// Returns the send times of data.
 fn departures(pair: &Pair) -> Vec<Instant> {
     let data = pair.log.iter().filter(|(_, end, segment)| *end == 0 && segment.len > 0);
     data.map(|(at, ..)| *at).collect()
 }
 
-/// With a window of three a lone segment would leave after each pair, and its ACK would wait for the receiver's timer.
+/// With a window of three, a lone segment would follow each pair, and its ACK would wait for the receiver's timer.
 #[test]
 fn a_pair_that_has_begun_leaves_whole() {
     let mut pair = pair(false);

@@ -1,4 +1,4 @@
-//! Algorithms that probe, and receivers that know nothing of probes but report duplicates (RFC 2883).
+//! Algorithms with probes, and receivers without probe support that report duplicates (RFC 2883).
 
 mod common;
 
@@ -18,14 +18,14 @@ fn config(cc: &str) -> Config {
     }
 }
 
-/// A host as it comes: delayed ACKs, duplicates reported or not.
+/// Returns a default host with delayed ACKs, with or without D-SACK.
 fn plain_host(dsack: bool) -> Config {
     let delayed_ack =
         DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 16, after_duplicate: 16 };
     Config { probe_replies: false, dsack, delayed_ack, ..config("cubic") }
 }
 
-/// A transfer over a satellite with random loss; the pair, and when all had arrived.
+/// Runs a transfer over a satellite with random loss. Returns the pair, and the time when all data had arrived.
 fn transfer(cc: &str, receiver: Config, loss: f64) -> (Pair, f64) {
     let mut pair = Pair::new(config(cc), receiver);
     pair.delay_one_way = Duration::from_millis(275);
@@ -72,7 +72,7 @@ fn losses_are_repaired_and_probes_prove_none() {
     }
 }
 
-/// A receiver may drop what it has beyond a hole without a word; what it has acknowledged it reports.
+/// A receiver may silently drop copies of data beyond a hole; it always reports copies of acknowledged data.
 #[test]
 fn dummies_repeat_what_was_acknowledged() {
     let (pair, _) = transfer("peach", plain_host(true), 0.003);
@@ -91,7 +91,7 @@ fn dummies_repeat_what_was_acknowledged() {
     assert!(probes > 100, "{probes}");
 }
 
-/// Of copies of what lies beyond a hole that come faster receivers report only the last (Linux: SACK compression).
+/// Receivers report only the last of fast copies beyond a hole (Linux: SACK compression).
 #[test]
 fn copies_beyond_a_hole_leave_a_millisecond_apart() {
     for cc in ["swift", "peach-plus"] {
@@ -107,7 +107,7 @@ fn copies_beyond_a_hole_leave_a_millisecond_apart() {
             }
         }
         assert!(copies.len() > 20 && highest_sack > 0, "{cc}: {}", copies.len());
-        // Acknowledgements arrive here half a round trip after they are in the log, so some copies count that were beside no hole when they left.
+        // The log records an ACK half a round trip before its arrival, so it also counts copies that were sent without a hole.
         let close = copies.windows(2).filter(|pair| pair[1].since(pair[0]) < Duration::from_micros(1100));
         assert!(close.count() * 20 <= copies.len(), "{cc}: {copies:?}");
         let rtt = pair.ends[0].probe_srtt().unwrap();
@@ -115,8 +115,8 @@ fn copies_beyond_a_hole_leave_a_millisecond_apart() {
     }
 }
 
-/// A copy of what lies beyond a hole waits while an RTO probe is under way, and while the limit of the rate lets nothing leave. Whether it
-/// waits or not, nobody is woken up again and again at one instant.
+/// A copy of data beyond a hole waits while an RTO probe is outstanding, and while the rate limit blocks it. In either case no
+/// timer expires repeatedly at the same instant.
 #[test]
 fn a_waiting_copy_wakes_nobody_before_it_may_leave() {
     let aen = SpuriousTimeout::Aen { probe: TimeoutProbe::Newest, max_probes: 3, paced: false };

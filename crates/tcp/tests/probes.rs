@@ -1,4 +1,4 @@
-//! Low-priority probes as the engine sends them.
+//! Low-priority probes sent by the engine.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn config(nil_order: NilOrder) -> Config {
     }
 }
 
-/// Two segments of one window are lost on their first way. Returns the sequence numbers of the probes in the recovery.
+/// Loses two segments of one window at their first transmission. Returns the sequence numbers of the probes in the recovery.
 fn probes_after_two_losses(nil_order: NilOrder) -> (Pair, Vec<u64>) {
     let mut pair = Pair::symmetric(config(nil_order));
     let mut lost = vec![200_001, 210_001];
@@ -50,8 +50,8 @@ fn a_probe_that_asks_for_a_hole_copies_what_is_missing() {
     assert_eq!(pair.ends[0].stats().timeouts, 0);
 }
 
-/// A sender with a slow pace repairs after the gap of its pace; the timer counts from then. Only a retransmission that is lost
-/// as well may time out.
+/// A sender with a low pacing rate repairs after its pacing interval, and the timer starts then. Only a lost retransmission
+/// may cause a timeout.
 #[test]
 fn a_paced_retransmission_restarts_the_timer() {
     let cc = Algorithm::from_name("rcs").expect("it is registered");

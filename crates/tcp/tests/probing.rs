@@ -1,4 +1,4 @@
-//! TCP-Probing on the wire: a loss stops all data until two probes without payload are answered.
+//! TCP-Probing: a loss stops all data until two probes without payload are answered.
 
 mod common;
 

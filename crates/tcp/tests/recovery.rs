@@ -1,4 +1,4 @@
-//! How losses are found and repaired, as packet traces: a window of ten segments of 1000 bytes, a round trip of 100 ms.
+//! Loss detection and repair as packet traces: a window of ten segments of 1000 bytes, a round trip of 100 ms.
 
 #[path = "common/script.rs"]
 mod script;
@@ -18,7 +18,7 @@ fn config(recovery: Recovery) -> Config {
     }
 }
 
-/// Ten segments have left, the first ACK is about to arrive.
+/// Makes an end that has sent ten segments; the first ACK is about to arrive.
 fn flight(config: Config, bytes: u64) -> Script {
     let mut end = Script::established(config);
     end.write(bytes);
@@ -32,7 +32,7 @@ fn duplicates(end: &mut Script, ack: u64, number: usize) -> Vec<String> {
     end.trace()
 }
 
-/// RFC 5681 section 3.2.
+/// RFC 5681 section 3.2: fast recovery.
 #[test]
 fn reno_repairs_one_loss() {
     let mut end = flight(config(Recovery::Reno), 50_000);
@@ -46,7 +46,7 @@ fn reno_repairs_one_loss() {
     assert_eq!((end.trace(), end.window()), (vec!["14001+1000".into()], 5.0), "deflated");
 }
 
-/// Reno leaves its recovery over a partial ACK, and what belongs to the same flight starts none (RFC 6582 section 3.2 step 1).
+/// Reno ends its recovery at a partial ACK; further losses of the same flight start none (RFC 6582 section 3.2 step 1).
 #[test]
 fn reno_waits_for_the_timeout_at_the_second_loss() {
     let mut end = flight(config(Recovery::Reno), 50_000);
@@ -58,7 +58,7 @@ fn reno_waits_for_the_timeout_at_the_second_loss() {
     assert_eq!((end.trace(), end.end.stats().timeouts), (vec!["4001+1000".into()], 1));
 }
 
-/// RFC 6582 section 3.2 steps 2 and 3.
+/// RFC 6582 section 3.2 steps 2 and 3: partial ACKs.
 #[test]
 fn newreno_repairs_two_losses_and_deflates() {
     let mut end = flight(config(Recovery::NewReno), 50_000);
@@ -75,7 +75,7 @@ fn newreno_repairs_two_losses_and_deflates() {
     assert_eq!((end.end.stats().recoveries, end.end.stats().retransmitted_segments), (1, 2));
 }
 
-/// RFC 6582 section 3.2 step 1: duplicates of what was sent before a timeout prove no new loss.
+/// RFC 6582 section 3.2 step 1: duplicates of data sent before a timeout prove no new loss.
 #[test]
 fn newreno_ignores_duplicates_below_the_recovery_point() {
     let mut end = flight(config(Recovery::NewReno), 50_000);
@@ -89,8 +89,8 @@ fn newreno_ignores_duplicates_below_the_recovery_point() {
     assert_eq!(duplicates(&mut end, 11_001, 3)[0], "11001+1000");
 }
 
-/// The path becomes longer while a repair is under way: what left before it is reported late, and the repair is later than the timeout that was
-/// right when it left.
+/// The path becomes longer during a repair. Reports of earlier data arrive late, and the repair's ACK arrives after the timeout
+/// that was right at its departure.
 #[test]
 fn sacks_of_what_left_before_the_repair_may_restart_the_timer() {
     for (restart_on_sacks, timeouts) in [(false, 1), (true, 0)] {
@@ -105,7 +105,7 @@ fn sacks_of_what_left_before_the_repair_may_restart_the_timer() {
     }
 }
 
-/// What left behind the repair says nothing of the path: the timer runs on.
+/// SACKs of data sent after the repair give no information about the path: the timer continues.
 #[test]
 fn sacks_of_what_left_behind_the_repair_do_not_restart_the_timer() {
     let rto = RtoBounds { restart_on_sacks: true, ..plain().rto };
@@ -120,7 +120,7 @@ fn sacks_of_what_left_behind_the_repair_do_not_restart_the_timer() {
     assert_eq!(end.end.stats().timeouts, 1);
 }
 
-/// RFC 3042.
+/// RFC 3042: limited transmit.
 #[test]
 fn limited_transmit() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {
@@ -134,7 +134,7 @@ fn limited_transmit() {
     }
 }
 
-/// RFC 5681 section 3.2 step 2: what limited transmit sent is no part of the flight that a loss halves.
+/// RFC 5681 section 3.2 step 2: segments sent by limited transmit are not part of the flight that a loss halves.
 #[test]
 fn limited_transmit_does_not_count_in_the_reduction() {
     for recovery in [Recovery::Reno, Recovery::NewReno] {
@@ -149,7 +149,7 @@ fn limited_transmit_does_not_count_in_the_reduction() {
     }
 }
 
-/// RFC 3168 section 6.1.2: a mark and a loss of the same window of data are one reduction, in both orders.
+/// RFC 3168 section 6.1.2: a mark and a loss in the same window of data cause one reduction, in either order.
 #[test]
 fn a_mark_and_a_loss_of_one_window_reduce_once() {
     let marked = |segment: &mut Segment| segment.flags |= bentpipe_base::Flags::ECE;
@@ -164,14 +164,14 @@ fn a_mark_and_a_loss_of_one_window_reduce_once() {
         let inflation = if recovery == Recovery::NewReno { 4.0 } else { 0.0 };
         assert_eq!(end.end.stats().recoveries, 1, "{recovery:?}");
         assert!((end.window() - inflation - window).abs() < 1e-6, "{recovery:?}: {}", end.window());
-        // The repair arrives, and the mark of the same window with it.
+        // The repair arrives, together with the mark of the same window.
         end.wait(100);
         end.ack_with(end.end.stats().sent_bytes - 1000 + 1, marked);
         assert_eq!(end.end.stats().ecn_reductions, 1, "{recovery:?}");
     }
 }
 
-/// RFC 6675: two losses in one window, repaired as the pipe drains.
+/// RFC 6675: two losses in one window are repaired as the pipe drains.
 #[test]
 fn sack_repairs_two_losses_within_one_round_trip() {
     let mut end = flight(config(Recovery::Sack), 50_000);
@@ -196,7 +196,8 @@ fn sack_repairs_two_losses_within_one_round_trip() {
     assert_eq!((end.end.stats().recoveries, end.end.stats().retransmitted_segments), (1, 2));
 }
 
-/// RFC 6675 `NextSeg` rule 3: what is not yet proven lost is sent again when there is nothing new, one for each that left.
+/// RFC 6675 `NextSeg` rule 3: without new data, segments not yet proven lost are retransmitted, one for each that left the
+/// network.
 #[test]
 fn holes_are_filled_early_as_the_pipe_allows() {
     let mut end = flight(config(Recovery::Sack), 10_000);
@@ -226,7 +227,7 @@ fn an_early_hole_counts_in_the_pipe() {
     assert_eq!(end.trace(), ["6001+1000"], "one arrived, one leaves");
 }
 
-/// RFC 2018 section 8: after a timeout nothing that was reported is believed if the receiver discarded it.
+/// RFC 2018 section 8: after a timeout no report counts if the receiver discarded its data.
 #[test]
 fn a_receiver_that_reneges() {
     let mut end = flight(config(Recovery::Sack), 10_000);
@@ -239,7 +240,7 @@ fn a_receiver_that_reneges() {
     assert_eq!(end.trace(), ["2001+1000", "3001+1000"]);
 }
 
-/// RFC 9937: eight were in flight before the third report, and five are to remain.
+/// RFC 9937: eight segments were in flight before the third report, and five must remain.
 #[test]
 fn proportional_rate_reduction() {
     let mut end = flight(Config { prr: true, ..config(Recovery::Sack) }, 50_000);
@@ -258,7 +259,7 @@ fn proportional_rate_reduction() {
     assert_eq!(end.trace(), ["14001+1000"]);
 }
 
-/// RFC 9937: with less than the threshold in flight as many leave as arrive, and one more for each ACK that advances without a loss.
+/// RFC 9937: below ssthresh as many segments leave as arrive, plus one for each ACK that advances without a loss.
 #[test]
 fn proportional_rate_reduction_regains_what_burst_losses_took() {
     let mut end = flight(Config { prr: true, ..config(Recovery::Sack) }, 50_000);
@@ -275,7 +276,7 @@ fn proportional_rate_reduction_regains_what_burst_losses_took() {
     assert_eq!(end.trace(), ["3001+1000", "4001+1000", "5001+1000", "6001+1000"]);
 }
 
-/// An algorithm that sets its window in recovery itself is not held to a share of what arrives.
+/// PRR does not apply to an algorithm that sets its window in recovery itself.
 #[test]
 fn algorithms_with_a_window_of_their_own_are_not_reduced_proportionally() {
     let bbr = || bentpipe_cc::Algorithm::from_name("bbr").expect("registered");
@@ -323,7 +324,7 @@ fn rack_waits_a_quarter_of_a_round_trip_for_what_was_overtaken() {
     assert_eq!(end.trace(), ["2001+1000"], "but no longer");
 }
 
-/// RFC 8985 section 6.2 step 4: a needless retransmission, told by D-SACK, widens the patience.
+/// RFC 8985 section 6.2 step 4: a needless retransmission, reported by D-SACK, widens the reordering window.
 #[test]
 fn rack_learns_patience_from_duplicates() {
     let mut end = rack(50_000);
@@ -346,7 +347,7 @@ fn rack_learns_patience_from_duplicates() {
     assert_eq!(end.timed(start)[0], format!("50 {at}+1000"));
 }
 
-/// RFC 8985 section 7: the probe makes the tail loss visible before the timeout.
+/// RFC 8985 section 7: the probe reveals the tail loss before the timeout.
 #[test]
 fn a_tail_loss_is_probed() {
     let mut end = Script::established(config(Recovery::Rack));
@@ -360,7 +361,7 @@ fn a_tail_loss_is_probed() {
     assert_eq!((end.end.stats().timeouts, end.end.stats().tail_loss_probes), (0, 1));
 }
 
-/// RFC 8985 section 7.2: a probe that would leave after the timeout leaves in its place, so a lone segment has one.
+/// RFC 8985 section 7.2: a probe due after the timeout leaves at the timeout instead, so a lone segment also has a probe.
 #[test]
 fn a_lone_segment_is_probed_no_later_than_it_would_time_out() {
     let mut end = Script::established(config(Recovery::Rack));
@@ -371,8 +372,8 @@ fn a_lone_segment_is_probed_no_later_than_it_would_time_out() {
     assert_eq!((end.end.stats().tail_loss_probes, end.end.stats().timeouts), (1, 1));
 }
 
-/// RFC 6298 rule 5.1, RFC 8985 section 7.2: departures put off the probe, but neither it nor the timeout beyond the time at which the
-/// oldest segment times out.
+/// RFC 6298 rule 5.1, RFC 8985 section 7.2: departures delay the probe, but neither it nor the timeout beyond the timeout of the
+/// oldest segment.
 #[test]
 fn writes_do_not_put_off_the_timeout() {
     for (recovery, probes, timeouts) in [(Recovery::Rack, 1, 1), (Recovery::Sack, 0, 2)] {
@@ -387,7 +388,7 @@ fn writes_do_not_put_off_the_timeout() {
     }
 }
 
-/// RFC 8985 section 6.2 step 2: an echo older than the repair says that the original arrived, however long ago the repair left.
+/// RFC 8985 section 6.2 step 2: an echo older than the repair shows that the original arrived, whatever the age of the repair.
 #[test]
 fn rack_takes_no_late_original_for_the_repair() {
     let with_echo = |echo: u32| move |segment: &mut Segment| segment.timestamps = Some((2000, echo));
@@ -400,14 +401,14 @@ fn rack_takes_no_late_original_for_the_repair() {
         });
     }
     assert_eq!(end.trace(), ["1+1000"]);
-    // The path has become slower than the shortest round trip of 100 ms.
+    // The path is now slower than the minimum round trip of 100 ms.
     end.wait(150);
     end.ack_with(4001, with_echo(sent));
     assert!(end.trace().iter().all(|line| line.starts_with("1")), "new data only: the rest is not lost");
     assert_eq!(end.end.stats().retransmitted_segments, 1);
 }
 
-/// RFC 8985 section 6.3: what left within the last round trip keeps its chance after a timeout.
+/// RFC 8985 section 6.3: segments sent within the last round trip are not marked lost at a timeout.
 #[test]
 fn a_timeout_spares_what_left_lately() {
     let mut end = Script::established(config(Recovery::Rack));
@@ -426,7 +427,7 @@ fn a_timeout_spares_what_left_lately() {
     assert_eq!((end.end.stats().retransmitted_segments, end.end.stats().timeouts), (2, 1));
 }
 
-/// What was reported before is not counted again when the cumulative ACK covers it (as in Linux).
+/// Segments reported earlier do not count again when the cumulative ACK covers them (as in Linux).
 #[test]
 fn a_filled_hole_grows_the_window_by_what_is_news() {
     let mut end = flight(config(Recovery::Rack), 50_000);
@@ -437,7 +438,7 @@ fn a_filled_hole_grows_the_window_by_what_is_news() {
     assert_eq!(end.window(), before + 1.0, "one of three");
 }
 
-/// RFC 8985 section 7.4: a probe that repaired the only loss hides it, and the window shrinks nevertheless.
+/// RFC 8985 section 7.4: a probe that repaired the only loss hides it, and the window is still reduced.
 #[test]
 fn a_probe_that_repaired_the_loss_shrinks_the_window() {
     let mut end = Script::established(config(Recovery::Rack));
@@ -455,7 +456,7 @@ fn a_probe_for_a_late_ack_changes_nothing() {
     end.write(2000);
     end.wait(200);
     end.ack(2001);
-    // The probe arrives as a duplicate, and the receiver knows no D-SACK.
+    // The probe arrives as a duplicate, and the receiver does not support D-SACK.
     end.ack(2001);
     end.write(1000);
     end.ack(3001);
@@ -469,7 +470,7 @@ fn timeout(spurious_timeout: SpuriousTimeout, recovery: Recovery, bytes: u64) ->
     end
 }
 
-/// RFC 5682 section 2.1.
+/// RFC 5682 section 2.1: F-RTO.
 #[test]
 fn frto_takes_a_spurious_timeout_back() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {
@@ -492,7 +493,7 @@ fn frto_believes_a_genuine_timeout() {
     assert_eq!(end.end.stats().undone, 0);
 }
 
-/// RFC 5682 section 2.1 step 2b: without new data there is nothing to tell the difference by.
+/// RFC 5682 section 2.1 step 2b: without new data F-RTO cannot decide.
 #[test]
 fn frto_without_new_data_is_an_ordinary_timeout() {
     let mut end = timeout(SpuriousTimeout::FRto, Recovery::NewReno, 10_000);
@@ -500,7 +501,7 @@ fn frto_without_new_data_is_an_ordinary_timeout() {
     assert_eq!(end.trace(), ["1001+1000", "2001+1000"]);
 }
 
-/// RFC 3522.
+/// RFC 3522: Eifel detection.
 #[test]
 fn eifel_takes_a_spurious_timeout_back() {
     for (echo, undone) in [(1100, 1), (1450, 0)] {
@@ -518,7 +519,8 @@ fn eifel_takes_a_spurious_timeout_back() {
     }
 }
 
-/// Karn: an ACK of what was sent twice is no sample, and the timeout stays doubled until one comes (RFC 6298 section 5.7).
+/// Karn's algorithm: an ACK of a retransmitted segment yields no sample, and the timeout stays doubled until the next sample (RFC
+/// 6298 section 5.7).
 #[test]
 fn the_back_off_stays_until_a_sample_comes() {
     let mut end = Script::established(config(Recovery::NewReno));
@@ -545,7 +547,7 @@ fn a_loss_after_the_recovery_point_begins_another_episode() {
     assert_eq!(first[0], "1+1000");
     assert_eq!(first[1], "10001+1000");
     end.wait(100);
-    // 10001 is lost too, and that is known before the first episode ends.
+    // 10001 is also lost, which is known before the first episode ends.
     end.sack(1, &[(11_001, 14_001), (1001, 10_001)]);
     end.sack(10_001, &[(11_001, 14_001)]);
     assert_eq!((end.end.stats().recoveries, end.window() < 5.0), (2, true));

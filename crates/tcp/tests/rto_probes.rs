@@ -1,4 +1,4 @@
-//! Timeouts that are questioned before they are believed (TCP-STAR's acknowledgement error notification), over a GEO path.
+//! RTO probes before a timeout is believed (TCP-STAR's acknowledgement error notification), over a GEO path.
 
 mod common;
 
@@ -9,12 +9,12 @@ use common::{Pair, ms};
 
 const MSS: u32 = 1000;
 
-/// A STAR sender that fills 64 segments over 500 ms.
+/// Makes a STAR sender with a BDP of 64 segments over 500 ms.
 fn pair() -> Pair {
     let config = Config {
         cc: Algorithm::from_name("star").expect("registered"),
         delayed_ack: DelayedAck::Off,
-        // No tail loss probe comes before the question.
+        // No tail loss probe precedes the RTO probe.
         recovery: Recovery::Sack,
         mss: MSS,
         receive_window: bentpipe_tcp::ReceiveWindow::Fixed(64 * u64::from(MSS)),
@@ -28,7 +28,7 @@ fn pair() -> Pair {
     pair
 }
 
-/// Data that one end sent from now on, by sequence number.
+/// Returns the data that one end has sent since `mark`, by sequence number.
 fn sent_since(pair: &Pair, mark: usize, end: usize) -> Vec<u64> {
     pair.log[mark..]
         .iter()
@@ -48,7 +48,7 @@ fn an_outage_of_the_ack_path_costs_questions_and_no_window() {
     let stats = pair.ends[0].stats();
     assert!((1..=3).contains(&stats.retransmitted_segments), "{}", stats.retransmitted_segments);
     assert_eq!(stats.recoveries, 0);
-    // 6 s, less the outage and the back-off of its questions, at a window per round trip.
+    // 6 s, minus the outage and the back-off of its probes, at one window per round trip.
     let round_trips = (pair.delivered(1) - before) / u64::from(64 * MSS);
     assert!(round_trips >= 4, "{round_trips} windows delivered");
 }
@@ -75,7 +75,7 @@ fn data_of_the_peer_answers_no_question() {
     pair.run(Duration::from_secs(1));
     let mark = pair.log.len();
     pair.write(1, 5000);
-    // The first question is out, and what the peer sends acknowledges nothing.
+    // The first RTO probe has left, and the peer's segments acknowledge nothing.
     pair.run(Duration::from_secs(2));
     assert!(pair.ends[0].stats().timeouts > 0);
     let sent = sent_since(&pair, mark, 0);

@@ -1,4 +1,4 @@
-//! SNACK (CCSDS 714.0): the receiver names the holes, and acknowledges by the round-trip time.
+//! SNACK (CCSDS 714.0): the receiver lists the holes, and paces its ACKs by the round-trip time.
 
 mod common;
 #[path = "common/script.rs"]
@@ -9,7 +9,7 @@ use bentpipe_tcp::{Config, InitialWindow, Recovery};
 use common::Pair;
 use script::{Script, ms, plain};
 
-/// Segments of 1000 bytes with SNACK.
+/// Configuration with segments of 1000 bytes and SNACK.
 fn snacking() -> Config {
     Config { recovery: Recovery::Snack, initial_window: InitialWindow::Segments(20), ..plain() }
 }
@@ -18,7 +18,7 @@ fn report(end: &mut Script, ack: u64, snack: Snack) {
     end.ack_with(ack, |segment| segment.sack = SackBlocks::Missing(snack));
 }
 
-/// The example of the standard: blocks 12, 13 and 16 are missing, all others are there up to 19.
+/// Example of the standard: blocks 12, 13 and 16 are missing, all others up to 19 have arrived.
 #[test]
 fn a_sender_repairs_the_holes_and_nothing_else_once_in_five_quarters_of_a_round_trip() {
     let mut end = Script::established(snacking());
@@ -28,7 +28,7 @@ fn a_sender_repairs_the_holes_and_nothing_else_once_in_five_quarters_of_a_round_
     let holes = Snack::new(2, 2, &[0b1101_1100]);
     report(&mut end, 10_001, holes);
     assert_eq!(end.trace(), ["12001+1000", "13001+1000", "16001+1000"]);
-    // srtt is 100 ms.
+    // The smoothed RTT is 100 ms.
     end.wait(124);
     report(&mut end, 10_001, holes);
     assert_eq!(end.trace(), [""; 0], "the repairs are trusted");
@@ -48,7 +48,7 @@ fn one_report_is_one_reduction() {
     assert_eq!(end.window(), 10.0);
 }
 
-/// What a report says of bytes that were never sent is not believed.
+/// Reports about bytes that were never sent are ignored.
 #[test]
 fn a_report_of_what_was_never_sent_means_nothing() {
     let mut end = Script::established(snacking());
@@ -71,7 +71,7 @@ fn holes(end: &Script, from: usize) -> Vec<(u64, u64, Vec<SackRange>)> {
     .collect()
 }
 
-/// The handshake took 100 ms: what is in order is acknowledged after 50 ms, a new hole at once, and open holes every 50 ms again.
+/// The handshake took 100 ms: in-order data is acknowledged after 50 ms, a new hole at once, and open holes every 50 ms again.
 #[test]
 fn a_receiver_paces_its_acks_and_reports_new_holes_at_once() {
     let mut end = Script::established(snacking());
@@ -97,7 +97,7 @@ fn a_receiver_paces_its_acks_and_reports_new_holes_at_once() {
     assert_eq!(holes(&end, 5), [(start + 200, 15_001, vec![])], "no more than there is to say");
 }
 
-/// A peer that keeps silent need not hear for ever what is missing.
+/// Reports to a silent peer end.
 #[test]
 fn a_dead_peer_is_not_told_for_ever() {
     let mut end = Script::established(snacking());
@@ -109,7 +109,7 @@ fn a_dead_peer_is_not_told_for_ever() {
     assert_eq!(end.sent.len(), reported);
 }
 
-/// Every thirtieth transmission is lost, repairs included: all arrives, with few ACKs and no timeout.
+/// Every 30th transmission is lost, repairs included: all data arrives, with few ACKs and no timeout.
 #[test]
 fn a_lossy_stream_arrives_with_few_acks() {
     let mut pair = Pair::symmetric(snacking());
@@ -124,13 +124,13 @@ fn a_lossy_stream_arrives_with_few_acks() {
     assert_eq!(pair.ends[0].stats().timeouts, 0);
 }
 
-/// After two seconds the receiver goes on without what is missing, and says what that is. Neither end does if the other will not.
+/// After two seconds the receiver skips missing data and reports it to the application. Both ends must agree on it.
 #[test]
 fn best_effort_goes_on_without_what_is_missing() {
     let patient = Config { best_effort: Some(ms(2000)), ..snacking() };
     for (client, given_up) in [(patient.clone(), true), (snacking(), false)] {
         let mut pair = Pair::new(client, patient.clone());
-        // The third segment never gets through.
+        // The third segment is always lost.
         pair.fate[0] = Box::new(|_, segment| segment.seq != 2001 || segment.len == 0);
         pair.write(0, 20_000);
         pair.close(0);
@@ -151,7 +151,7 @@ fn best_effort_goes_on_without_what_is_missing() {
     }
 }
 
-/// With a peer that does not know SNACK it is RACK; with one that knows nothing, NewReno.
+/// With a peer without SNACK the recovery is RACK; without SACK, NewReno.
 #[test]
 fn a_peer_without_snack_gets_sack() {
     for recovery in [Recovery::Rack, Recovery::NewReno] {

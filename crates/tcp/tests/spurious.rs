@@ -1,5 +1,5 @@
-//! Timeouts that are none: Hasegawa's Enhanced TCP, and STAR's acknowledgement error notification for any algorithm. As packet
-//! traces (a window of ten segments of 1000 bytes, a round trip of 100 ms, a timer of 300 ms), and over a GEO path.
+//! Spurious timeouts: Hasegawa's Enhanced TCP, and STAR's acknowledgement error notification for any algorithm. Packet traces
+//! use a window of ten segments of 1000 bytes, a round trip of 100 ms and a timer of 300 ms; other tests use a GEO path.
 
 mod common;
 #[path = "common/script.rs"]
@@ -11,7 +11,7 @@ use bentpipe_tcp::{Config, DelayedAck, InitialWindow, ReceiveWindow, Recovery, R
 use common::Pair;
 use script::{Script, ms, plain};
 
-/// Ten segments in congestion avoidance, and the timeout 300 ms after them.
+/// Sends ten segments in congestion avoidance; the timeout is 300 ms after them.
 fn timed_out(spurious_timeout: SpuriousTimeout, recovery: Recovery) -> Script {
     let mut end = Script::established(Config {
         recovery,
@@ -31,7 +31,7 @@ fn ssthresh(end: &Script) -> f64 {
     end.end.window_state().ssthresh
 }
 
-/// A delayed ACK 24 ms after the retransmission is no answer to it: with 100 ms and a fraction of 0.75 the limit is 75 ms.
+/// A delayed ACK 24 ms after the retransmission cannot answer it: with 100 ms and a fraction of 0.75 the limit is 75 ms.
 #[test]
 fn enhanced_tcp_gives_the_threshold_back() {
     let mut end = timed_out(SpuriousTimeout::ENHANCED, Recovery::NewReno);
@@ -91,7 +91,7 @@ fn aen_keeps_the_window_when_only_acks_were_lost() {
     }
 }
 
-/// The answer frees ten segments at once: they are spaced over the round trip of 100 ms.
+/// The answer allows ten segments at once: they are paced over the round trip of 100 ms.
 #[test]
 fn aen_spaces_the_window_after_the_answer() {
     for (paced, at_once) in [(true, 1..=2), (false, 10..=11)] {
@@ -117,7 +117,7 @@ fn aen_spaces_the_window_after_the_answer() {
 fn aen_believes_an_answer_that_does_not_advance() {
     let mut end = timed_out(SpuriousTimeout::AEN, Recovery::Sack);
     end.trace();
-    // A duplicate that left the peer before the probe came there says nothing.
+    // A duplicate ACK that left the peer before the probe arrived has no meaning.
     end.sack(1, &[(1001, 3001)]);
     assert_eq!((end.trace().len(), end.window()), (0, 10.0));
     end.sack(1, &[(9001, 10_001), (1001, 3001)]);
@@ -134,7 +134,7 @@ fn aen_asks_three_times_before_it_believes() {
     assert_eq!((ssthresh(&end), end.window()), (5.0, 1.0));
 }
 
-/// The probe is all that was outstanding, and so it may have repaired what it asks about, unless it came back as a duplicate.
+/// The probe is the only outstanding segment, so it may have repaired the loss that it tests, unless a duplicate is reported.
 #[test]
 fn aen_of_a_single_segment_needs_a_duplicate_report() {
     for (duplicate, window) in [(false, 1.0), (true, 11.0)] {
@@ -156,7 +156,8 @@ fn aen_of_a_single_segment_needs_a_duplicate_report() {
     }
 }
 
-/// Any algorithm survives an outage of the ACK path of 2 s without a reduction; those that ask by themselves are left to it.
+/// Any algorithm survives an outage of the ACK path of 2 s without a reduction. Algorithms with their own RTO probes use
+/// those.
 #[test]
 fn an_outage_of_the_ack_path_costs_no_algorithm_its_window() {
     for name in ["reno", "cubic", "westwood", "hybla", "star"] {

@@ -1,7 +1,7 @@
-//! Random pairs of ends over a hostile path: whatever the configuration, a transfer ends in order or with a report.
+//! Random pairs of ends over a hostile path: for any configuration, a transfer ends in order or with an error report.
 //!
-//! `BENTPIPE_STORM=20000 cargo test -p bentpipe-tcp --test storm` runs so many worlds, from `BENTPIPE_STORM_FROM` on,
-//! `BENTPIPE_STORM_SEED=17` only that one, with every segment printed.
+//! `BENTPIPE_STORM=20000 cargo test -p bentpipe-tcp --test storm` runs that many worlds from `BENTPIPE_STORM_FROM` on.
+//! `BENTPIPE_STORM_SEED=17` runs only that one and prints every segment.
 
 #[path = "common/dice.rs"]
 mod dice;
@@ -16,10 +16,10 @@ use dice::{Dice, config, ms};
 
 const WORLDS: u64 = 4000;
 const REPORTED: Events = Events::TIMED_OUT.union(Events::RESET);
-/// The window may be rounded up by what the scale cannot express.
+/// Maximum rounding of the window by its scale.
 const LARGEST_UNIT: u64 = 1 << 14;
 
-/// What one direction of the path does to segments.
+/// Effects of one direction of the path on segments.
 #[derive(Debug)]
 struct Weather {
     delay: Duration,
@@ -48,13 +48,13 @@ impl Weather {
 }
 
 impl Weather {
-    /// Nothing that a connection could fail from.
+    /// True without any effect that could make a connection fail.
     fn is_calm(&self) -> bool {
         self.loss < 0.05 && self.outage.0 == self.outage.1
     }
 }
 
-/// What the application of one end does.
+/// Behaviour of the application at one end.
 #[derive(Debug)]
 struct Application {
     to_write: u64,
@@ -62,13 +62,13 @@ struct Application {
     chunk: u64,
     pause: Duration,
     next_write: Instant,
-    /// A write was cut short: only an event resumes it.
+    /// True after a partial write: only an event resumes it.
     blocked: bool,
     closed: bool,
-    /// Takes so much every so often; at once what there is if `None`.
+    /// Reads this many bytes at this interval; `None` reads everything at once.
     slow_reader: Option<(u64, Duration)>,
-    /// A slow reader waits for so much while the peer may send more: no more than the half of the buffer that silly window
-    /// avoidance leaves it.
+    /// Bytes that a slow reader waits for while the peer may send more. They are at most half of the buffer, which silly window
+    /// avoidance leaves.
     threshold: u64,
     next_read: Instant,
     events: Events,
@@ -103,11 +103,11 @@ struct World {
     ends: [Connection; 2],
     configs: [Arc<Config>; 2],
     applications: [Application; 2],
-    /// By the sending end.
+    /// Effects of the path, by sending end.
     weather: [Weather; 2],
     in_flight: BTreeMap<(Instant, u64), (usize, Segment)>,
     serial: u64,
-    /// Right edge that the peer granted each end, and the end of what it sent.
+    /// Right edge granted to each end, and the end of its sent data.
     granted: [u64; 2],
     sent_to: [u64; 2],
 }
@@ -168,10 +168,10 @@ impl World {
         if segment.flags.contains(Flags::RST) {
             return;
         }
-        // A FIN takes no room, and pure ACKs after it carry its number.
+        // A FIN needs no room, and pure ACKs after it carry its number.
         let fin = u64::from(segment.len == 0);
         self.check(payload_end <= self.granted[end] + fin, "beyond the window");
-        // What options take is subtracted, and nothing else (RFC 6691).
+        // Only the size of the options is subtracted (RFC 6691).
         let peer = &self.configs[1 - end];
         let options = if segment.timestamps.is_some() { peer.timestamps_len } else { 0 };
         self.check(segment.len + options <= peer.mss + peer.timestamps_len, "larger than the peer accepts");
@@ -245,7 +245,7 @@ impl World {
         let left = application.to_write - application.written;
         let opening = matches!(self.ends[end].state(), State::Listen | State::SynSent);
         if left == 0 && opening {
-            // Who closes now is closed at once, and proves nothing.
+            // An end that closes now is closed at once, which tests nothing.
             application.next_write = self.now + ms(100);
             return;
         }
@@ -266,7 +266,7 @@ impl World {
         self.applications[end].next_read = self.now + pause;
     }
 
-    /// What happens next, in the order of `act`.
+    /// Returns the times of the next events, in the order of `act`.
     fn deadlines(&mut self) -> [Instant; 7] {
         for end in 0..2 {
             let failed = self.failed();
@@ -321,7 +321,7 @@ impl World {
         }
     }
 
-    /// Bytes that either end has delivered to its application.
+    /// Returns the bytes delivered to both applications.
     fn delivered(&self) -> u64 {
         self.ends.iter().map(|end| end.stats().delivered_bytes).sum()
     }
@@ -340,7 +340,7 @@ impl World {
             if at == Instant::FAR_FUTURE || (closed && self.in_flight.is_empty() && what < 3) {
                 break;
             }
-            // What an end that was not told keeps alive by itself is not waited for.
+            // Keep-alives of an end that was not informed are not awaited.
             if self.failed()
                 && self.in_flight.is_empty()
                 && self.now > Instant::ZERO + Duration::from_secs(36_000)
@@ -350,7 +350,7 @@ impl World {
             here = if at > self.now { 0 } else { here + 1 };
             self.now = self.now.max(at);
             self.check(here < 20_000, "time stands still");
-            // A window of one byte takes a round trip or a timeout for each: the way may be long, but there is a next step.
+            // A window of one byte needs a round trip or a timeout per byte: the transfer may be long, but makes progress.
             let before = std::mem::replace(&mut delivered, self.delivered());
             fruitless = if delivered > before { 0 } else { fruitless + 1 };
             self.check(fruitless < 3_000_000, "no end in sight");
@@ -359,9 +359,9 @@ impl World {
         self.settle()
     }
 
-    /// Whether nothing gives an end a reason to give up. Where packets are lost, a user timeout of seconds is a reason after two or three
-    /// losses in a row, and a short TIME-WAIT is over before the peer sends again what its lost ACK acknowledged. What later packets have
-    /// overtaken is lost, too, if their timestamps are newer (RFC 7323 section 5.3).
+    /// True if no end has a reason to give up. With losses, two or three consecutive ones exceed a user timeout of seconds. A
+    /// short TIME-WAIT may end before the peer repeats data whose ACK was lost. Overtaken packets are also lost, if later ones
+    /// have newer timestamps (RFC 7323 section 5.3).
     fn is_calm(&self) -> bool {
         let patient = self
             .configs
@@ -403,7 +403,7 @@ fn whatever_the_weather_a_transfer_ends_in_order_or_with_a_report() {
     let from = number("BENTPIPE_STORM_FROM").unwrap_or_default();
     let (mut packets, mut failures, mut wrong) = (0, 0, Vec::new());
     for seed in from..from + worlds {
-        // A world that goes wrong does not end a storm of hours.
+        // A failing world does not stop a run of hours.
         match panic::catch_unwind(|| World::new(seed, false).run()) {
             Ok((sent, failed)) => {
                 packets += sent;

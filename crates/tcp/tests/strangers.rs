@@ -1,4 +1,4 @@
-//! Peers that fall silent, close their window, restart, or send what no honest peer would: RFC 9293, 5961, 7323 and 2883 as packet traces.
+//! Peers that fall silent, close their window, restart, or send hostile segments: RFC 9293, 5961, 7323 and 2883 as packet traces.
 
 mod common;
 #[path = "common/script.rs"]
@@ -19,7 +19,7 @@ fn with_timestamps() -> Config {
     Config { timestamps: true, ..plain() }
 }
 
-/// In FIN-WAIT-2, which the peer's acknowledgement of our FIN began.
+/// Makes an end in FIN-WAIT-2, after the peer acknowledged its FIN.
 fn half_closed() -> Script {
     let mut end = Script::established(plain());
     end.close();
@@ -29,7 +29,7 @@ fn half_closed() -> Script {
     end
 }
 
-/// A peer that acknowledges our FIN and falls silent would keep the connection for ever.
+/// A peer that acknowledges the FIN and falls silent would hold the connection forever.
 #[test]
 fn a_silent_peer_in_fin_wait_2_is_given_up_after_a_minute() {
     let mut end = half_closed();
@@ -46,7 +46,7 @@ fn a_silent_peer_in_fin_wait_2_is_given_up_after_a_minute() {
     assert!(end.events.contains(Events::TIMED_OUT));
 }
 
-/// RFC 1122 section 4.2.2.13: an application may close its half and read the other for as long as it likes.
+/// RFC 1122 section 4.2.2.13: an application may close its sending direction and read without time limit.
 #[test]
 fn a_peer_that_answers_keeps_its_half_open() {
     let mut end = half_closed();
@@ -88,7 +88,7 @@ fn a_release_closes_and_is_over_when_the_peer_has_closed_too() {
     assert_eq!(end.end.state(), State::Closed);
 }
 
-/// RFC 9293 section 3.6.1 (SHLD-3): the peer must know that its data is lost.
+/// RFC 9293 section 3.6.1 (SHLD-3): the peer must learn that its data is lost.
 #[test]
 fn data_after_a_release_is_reset() {
     let mut end = Script::established(plain());
@@ -114,7 +114,7 @@ fn data_after_a_release_is_reset() {
     assert_eq!((end.trace(), end.end.state()), (vec!["RST 1".into()], State::Closed), "unread data is lost");
 }
 
-/// Each second the peer answers with a closed window, and acknowledges nothing.
+/// Answers with a closed window every second, and acknowledges nothing.
 fn answer_with_closed_window(end: &mut Script, ack: u64, seconds: u64) {
     end.window = 0;
     for _ in 0..seconds {
@@ -159,7 +159,7 @@ fn a_released_connection_that_makes_progress_lives() {
     assert_eq!(end.end.state(), State::FinWait2);
 }
 
-/// RFC 9293 section 3.8.6.1 (MUST-37): a FIN alone takes a sequence number of the window, too.
+/// RFC 9293 section 3.8.6.1 (MUST-37): a lone FIN also uses a sequence number of the window.
 #[test]
 fn a_fin_waits_for_a_closed_window_as_long_as_the_peer_answers() {
     let mut end = Script::established(Config { retries: 5, ..plain() });
@@ -209,7 +209,7 @@ fn a_window_that_closes_over_data_under_way_ends_nothing_while_the_peer_answers(
     assert!(end.events.contains(Events::TIMED_OUT), "a silent one is given up");
 }
 
-/// The class of CVE-2019-11479: each segment costs a packet and a record, however small it is.
+/// Attack of the class of CVE-2019-11479: each segment costs a packet and a record, however small it is.
 #[test]
 fn a_peer_cannot_ask_for_segments_of_one_byte() {
     for (least_mss, len) in [(48, 48), (200, 200)] {
@@ -253,7 +253,7 @@ fn a_passive_opener_echoes_the_newest_timestamp_before_it_has_sent_data() {
     assert_eq!(end.trace().last().unwrap(), "ack 1001");
 }
 
-/// RFC 7323 section 3.2.
+/// RFC 7323 section 3.2: segments without timestamps are dropped.
 #[test]
 fn segments_without_timestamps_are_dropped_once_they_were_agreed_on() {
     let mut end = Script::established(with_timestamps());
@@ -278,7 +278,7 @@ fn segments_without_timestamps_are_dropped_once_they_were_agreed_on() {
     assert_eq!(end.end.state(), State::Closed, "a reset needs none");
 }
 
-/// RFC 7323 section 5.5: after 24 days the clock of the peer may have gone round.
+/// RFC 7323 section 5.5: after 24 days the peer's clock may have wrapped around.
 #[test]
 fn an_old_timestamp_is_taken_after_24_days_of_silence() {
     const DAY: u64 = 24 * 3600 * 1000;
@@ -294,7 +294,7 @@ fn an_old_timestamp_is_taken_after_24_days_of_silence() {
     }
 }
 
-/// RFC 2883 section 4: the first block is what arrived twice, the second what holds it.
+/// RFC 2883 section 4: the first block is the duplicate, the second the range that contains it.
 #[test]
 fn parts_that_arrive_twice_are_reported() {
     let mut end = Script::established(Config { dsack: true, ..plain() });
@@ -319,7 +319,7 @@ fn parts_that_arrive_twice_are_reported() {
     assert_eq!(end.trace()[1], "ack 6001", "unless it is off");
 }
 
-/// A connection whose SYN-ACK is not acknowledged yet.
+/// Makes a connection whose SYN-ACK is not yet acknowledged.
 fn half_open(config: Config) -> Script {
     let mut end = Script::listening(config);
     end.syn(offer());
@@ -327,7 +327,7 @@ fn half_open(config: Config) -> Script {
     end
 }
 
-/// RFC 9293 section 3.10.7.4 and RFC 5961 section 3.2 hold in SYN-RECEIVED as well.
+/// RFC 9293 section 3.10.7.4 and RFC 5961 section 3.2 also apply in SYN-RECEIVED.
 #[test]
 fn challenge_acks_leave_in_syn_received() {
     let mut end = half_open(plain());
@@ -374,7 +374,7 @@ fn syns_are_challenged_now_and_then_only() {
     assert_eq!(end.trace(), ["ack 1"]);
 }
 
-/// RFC 9293 section 3.10.7.2: it waits until the connection is established.
+/// RFC 9293 section 3.10.7.2: data and FIN wait until the connection is established.
 #[test]
 fn data_and_fin_of_a_syn_are_queued() {
     let mut end = Script::listening(plain());
@@ -411,7 +411,7 @@ fn data_of_a_syn_ack_is_taken() {
     assert_eq!(end.read(), 700);
 }
 
-/// RFC 9293 (SHLD-26) and RFC 5927 section 5.2.
+/// RFC 9293 (SHLD-26) and RFC 5927 section 5.2: ICMP reports.
 #[test]
 fn an_unreachable_peer_ends_an_attempt_and_no_connection() {
     let mut end = Script::connecting(plain());
@@ -423,7 +423,7 @@ fn an_unreachable_peer_ends_an_attempt_and_no_connection() {
     assert_eq!(end.end.state(), State::Established);
 }
 
-/// RFC 1122 section 4.2.3.2: an ACK for every second full segment, as full as the peer makes them.
+/// RFC 1122 section 4.2.3.2: an ACK for every second full segment of the peer's size.
 #[test]
 fn every_second_segment_of_a_peer_with_small_segments_is_acknowledged() {
     let delayed_ack = DelayedAck::On { every: 2, timer: ms(200), quick: 0, after_duplicate: 0 };
@@ -434,7 +434,7 @@ fn every_second_segment_of_a_peer_with_small_segments_is_acknowledged() {
         acks += end.trace().len();
     }
     assert_eq!(acks, 10);
-    // The path takes less from now on.
+    // The path MTU is smaller from now on.
     let mut from = 18_001;
     let mut lower = |end: &mut Script, len: u32| {
         end.data(from, len, 1);
@@ -460,7 +460,7 @@ fn small_writes_are_acknowledged_late() {
     assert_eq!(end.trace(), ["ack 1001"]);
 }
 
-/// RFC 1191 section 6.3.
+/// RFC 1191 section 6.3: a report of a too large packet is no congestion signal.
 #[test]
 fn what_was_too_big_leaves_again_at_once_and_the_window_stays() {
     let mut end = Script::established(plain());
@@ -476,7 +476,7 @@ fn what_was_too_big_leaves_again_at_once_and_the_window_stays() {
     assert_eq!((end.end.acknowledged_bytes(), end.end.stats().timeouts), (4500, 0));
 }
 
-/// Each range costs memory and a search, however little it holds.
+/// Each range costs memory and a search, however small it is.
 #[test]
 fn a_byte_in_two_does_not_make_a_range_each() {
     let mut end = Script::established(plain());
@@ -488,7 +488,7 @@ fn a_byte_in_two_does_not_make_a_range_each() {
     }
     let grown = end.end.memory_bytes() - before;
     assert!(grown < 8192, "{grown} bytes");
-    // Nothing is lost for good.
+    // All data arrives in the end.
     end.data(2, 100_000, 1);
     assert_eq!(end.read(), 100_000);
 }
@@ -502,7 +502,7 @@ fn a_restarted_peer_is_told_where_the_connection_stands() {
     assert_eq!((end.trace(), end.end.state()), (vec!["ack 1".into()], State::Established));
 }
 
-/// A FIN takes a sequence number, and is no data.
+/// A FIN uses a sequence number, but is not data.
 #[test]
 fn a_fin_alone_is_no_data_segment() {
     let mut end = Script::established(plain());
@@ -515,7 +515,7 @@ fn a_fin_alone_is_no_data_segment() {
     assert_eq!(end.end.stats().sent_bytes, 0);
 }
 
-/// RFC 9293 section 3.10.5: there is nobody to reset before a SYN was answered, and after both streams are complete.
+/// RFC 9293 section 3.10.5: no reset before a SYN was answered, or after both streams are complete.
 #[test]
 fn an_abort_resets_a_peer_that_may_still_send() {
     let abort = |mut end: Script| {
@@ -534,7 +534,7 @@ fn an_abort_resets_a_peer_that_may_still_send() {
     assert_eq!(abort(end), [""; 0]);
 }
 
-/// What lies outside the window is answered at once, however lazy ACKs are; what is in order is not.
+/// Data outside the window is acknowledged at once, however long ACKs are delayed; in-order data is not.
 #[test]
 fn data_outside_the_window_is_answered_at_once() {
     let delayed_ack = DelayedAck::On { every: 2, timer: ms(200), quick: 0, after_duplicate: 0 };

@@ -1,4 +1,4 @@
-//! What an algorithm may ask of the engine, with algorithms that do nothing else.
+//! Services that an algorithm may request from the engine, each tested with a minimal algorithm.
 
 mod common;
 #[path = "common/notes.rs"]
@@ -16,14 +16,14 @@ use common::Pair;
 use notes::{note, told};
 use script::{Script, ms, plain};
 
-/// Ten segments for ever; the rest by flags.
+/// Algorithm with a constant window of ten segments; flags select the rest.
 #[derive(Default)]
 struct Double {
     asks_first: Option<ProbeKind>,
     keeps_timer: bool,
     distrusts: bool,
     feedback: u8,
-    /// Copies each new segment once, right behind it.
+    /// True if it copies each new segment once, directly after it.
     copies: bool,
     copied: u32,
 }
@@ -106,7 +106,7 @@ impl Feedback for Double {
     }
 }
 
-/// Returns what it saw last.
+/// Receiver half that returns the last value that it saw.
 #[derive(Default)]
 struct Mirror(u64);
 
@@ -188,7 +188,8 @@ fn who_does_not_back_off_does_not_give_up_earlier() {
     let mut end = Script::established(Config { retries: 4, ..with(keeps_timer) });
     end.write(1000);
     end.trace();
-    // In timeouts of 300 ms: four without back-off, then the engine backs off until 1 + 2 + 4 + 8 have passed, as with who always did.
+    // In timeouts of 300 ms: four without back-off. Then the engine backs off until 1 + 2 + 4 + 8 have passed, as with regular
+    // back-off.
     let mut sent = Vec::new();
     for at in 1..=20 {
         end.wait(300);
@@ -253,7 +254,7 @@ fn every_probe_has_one_reply_of_low_priority() {
     assert_eq!(replies, [7, 8, 9].map(|tag| (Probe::Reply(ProbeTag(tag)), true, 0)));
 }
 
-/// A copy of what has arrived repairs nothing; one that fills a hole, or opens one, holds something new.
+/// A copy of delivered data repairs nothing. A copy that fills or opens a hole carries new data.
 #[test]
 fn a_probe_that_holds_something_new_is_a_repair() {
     let mut end = Script::established(plain());
@@ -291,7 +292,7 @@ fn a_probe_after_the_fin_has_its_reply_and_no_more() {
     assert_eq!(end.trace(), ["ack 1002 reply"]);
 }
 
-/// A reply may be dropped before anything else is: it must not stand in for an ACK.
+/// A reply may be dropped first: it must not replace an ACK.
 #[test]
 fn a_reply_does_not_replace_a_delayed_ack() {
     let delayed_ack = DelayedAck::On { every: 2, timer: ms(40), quick: 0, after_duplicate: 0 };
@@ -321,7 +322,7 @@ fn fields_travel_with_data_and_come_back_with_acks() {
     }
 }
 
-/// Peach's Sudden Start: dummies in the first round trip, their replies open the window in the second.
+/// Peach's Sudden Start: dummies leave in the first round trip, and their replies open the window in the second.
 #[test]
 fn sudden_start_opens_the_window_within_two_round_trips() {
     let config = Config {
@@ -338,7 +339,7 @@ fn sudden_start_opens_the_window_within_two_round_trips() {
     assert!((60.0..=66.0).contains(&window), "{window}");
     assert_eq!(pair.ends[0].stats().probes_sent, 63);
     assert_eq!(pair.ends[0].stats().probes_acked, 63);
-    // To a receiver that does not reply it is Reno, and nothing is retransmitted for the answers.
+    // With a receiver that does not reply it behaves as Reno, and its answers cause no retransmission.
     let mut pair = Pair::new(config.clone(), Config { probe_replies: false, ..config });
     pair.write(0, 300_000);
     pair.run(ms(10_000));

@@ -1,4 +1,4 @@
-//! What the engine tells an algorithm, in numbers, and what it keeps for it.
+//! Numbers passed from the engine to an algorithm, and state that the engine keeps for it.
 
 #[path = "common/notes.rs"]
 mod notes;
@@ -14,7 +14,7 @@ use bentpipe_tcp::{Config, InitialWindow, Recovery, SpuriousTimeout, WindowValid
 use notes::{note, told};
 use script::{Script, ms, plain};
 
-/// A hundred segments for ever, and a rate perhaps; notes what it is told.
+/// Algorithm with a constant window of 100 segments and an optional rate; it records its calls.
 struct Listener {
     wants: Wants,
     rate: Option<Rate>,
@@ -62,7 +62,7 @@ fn listener(wants: Wants, rate: Option<Rate>) -> Config {
     }
 }
 
-/// RFC 6298, rules 2.2 and 2.3: a first sample of 100 ms gives 100 + 4 * 50 ms, a second one 100 + 4 * 37.5 ms.
+/// RFC 6298, rules 2.2 and 2.3: a first sample of 100 ms yields 100 + 4 * 50 ms, a second one 100 + 4 * 37.5 ms.
 #[test]
 fn the_timeout_follows_rfc_6298() {
     let mut end = Script::established(listener(Wants::default(), None));
@@ -73,8 +73,9 @@ fn the_timeout_follows_rfc_6298() {
     assert_eq!(told(), ["rto 250 ms"]);
 }
 
-/// RFC 7323, section 4.2: the ACK of half a flight weighs half, so that a sample of 180 ms after one of 100 ms moves SRTT by a sixteenth of
-/// the difference, to 105 ms, and RTTVAR by an eighth, from 50 to 53.75 ms. With a sixth segment SACKed it is three fifths: 106 and 54.5 ms.
+/// RFC 7323, section 4.2: the ACK of half a flight has half of the weight. A sample of 180 ms after 100 ms moves SRTT by 1/16 of
+/// the difference, to 105 ms, and RTTVAR by 1/8, from 50 to 53.75 ms. With a sixth segment SACKed the weight is 3/5: 106 and 54.5
+/// ms.
 #[test]
 fn a_sample_weighs_as_much_as_its_part_of_the_flight() {
     for (sacked, told_of) in [(&[][..], "rto 320 ms"), (&[(6001, 7001)], "rto 324 ms")] {
@@ -87,7 +88,7 @@ fn a_sample_weighs_as_much_as_its_part_of_the_flight() {
     }
 }
 
-/// The timeout that the engine answered with a probe of its own is not one of those in a row that an algorithm hears of.
+/// A timeout that the engine answered with its own probe does not count in the number of consecutive timeouts.
 #[test]
 fn a_timeout_that_was_probed_does_not_count() {
     let spurious_timeout = SpuriousTimeout::Aen { probe: TimeoutProbe::Newest, max_probes: 1, paced: false };
@@ -100,8 +101,8 @@ fn a_timeout_that_was_probed_does_not_count() {
     assert_eq!(end.end.stats().timeouts, 3);
 }
 
-/// RFC 9293, section 3.8.6.1: the persist timer starts when the window closes over nothing outstanding, not while data wait for their ACK.
-/// With samples of 100 and 150 ms it runs for 307 ms.
+/// RFC 9293, section 3.8.6.1: the persist timer starts when the window closes with nothing outstanding, not while data awaits its
+/// ACK. With samples of 100 and 150 ms it is 307 ms.
 #[test]
 fn a_closed_window_is_probed_a_timeout_after_it_closed() {
     let config = Config { recovery: Recovery::NewReno, ..listener(Wants::default(), None) };
@@ -119,7 +120,7 @@ fn a_closed_window_is_probed_a_timeout_after_it_closed() {
     assert_eq!(end.trace(), ["ack 1"]);
 }
 
-/// RFC 7661 is off: nothing is said of how much of the window was used.
+/// Without RFC 7661 the used window is not reported.
 #[test]
 fn without_validation_no_window_is_called_unused() {
     let config = Config { recovery: Recovery::NewReno, ..listener(Wants::default(), None) };
@@ -131,7 +132,7 @@ fn without_validation_no_window_is_called_unused() {
     assert!(told().contains(&"validated None".to_owned()));
 }
 
-/// RFC 5681, section 4.1: a window restarts after a pause if that is asked for; a rate that an algorithm models by itself always does.
+/// RFC 5681, section 4.1: a window restarts after a pause if configured; an algorithm's own rate model always does.
 #[test]
 fn who_hears_of_a_pause() {
     let by_rate = Wants { accounting: Accounting::Own, ..Wants::default() };
@@ -155,7 +156,7 @@ fn who_hears_of_a_pause() {
     }
 }
 
-/// A sender that was woken up late makes up for it, but not after it had nothing to send.
+/// A sender makes up for a late timer, but not after it had nothing to send.
 #[test]
 fn lateness_before_a_pause_is_no_burst_after_it() {
     let config = Config { rate_limit: Some(Rate::from_mbps(8)), ..listener(Wants::default(), None) };
@@ -173,7 +174,7 @@ fn lateness_before_a_pause_is_no_burst_after_it() {
     assert!((1..=3).contains(&end.sent.len()), "{} leave at once", end.sent.len());
 }
 
-/// What is kept for each segment counts in the memory of a connection.
+/// State kept per segment counts in the memory of a connection.
 #[test]
 fn memory_counts_what_is_kept_for_each_segment() {
     let memory = |wants: Wants, recovery: Recovery| {

@@ -1,4 +1,4 @@
-//! Whole transfers over a small path: every recovery repairs, closes and counts.
+//! Whole transfers over a small path: every recovery repairs losses, closes and counts correctly.
 
 mod common;
 
@@ -122,7 +122,7 @@ fn simultaneous_open() {
     assert_eq!((pair.delivered(0), pair.delivered(1)), (4000, 3000));
 }
 
-/// Whatever the window and the rate of an algorithm allow, in every stretch of time from the first segment on.
+/// In every interval from the first segment on, whatever the algorithm's window and rate.
 #[test]
 fn no_algorithm_sends_faster_than_the_limit() {
     let limit = Rate::from_bps(2_000_000);
@@ -144,7 +144,8 @@ fn no_algorithm_sends_faster_than_the_limit() {
     }
 }
 
-/// At 40 s a segment a retransmission waits for longer than all timeouts together: none of them says anything about the peer.
+/// At 40 s per segment a retransmission waits longer than all timeouts together: none of them is a sign of the peer's
+/// silence.
 #[test]
 fn a_retransmission_that_the_pace_holds_back_is_no_silence_of_the_peer() {
     let sender = Config { rate_limit: Some(Rate::from_bps(200)), retries: 3, mss: 1000, ..Config::default() };

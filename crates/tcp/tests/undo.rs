@@ -1,5 +1,5 @@
-//! Reductions that turn out to be mistakes are taken back, as packet traces: a window of ten segments of 1000 bytes, a round trip of
-//! 100 ms. D-SACK (RFC 3708) and timestamps (RFC 3522) tell.
+//! Undo of spurious reductions as packet traces: a window of ten segments of 1000 bytes, a round trip of 100 ms. D-SACK (RFC
+//! 3708) and timestamps (RFC 3522) are the evidence.
 
 #[path = "common/script.rs"]
 mod script;
@@ -12,7 +12,7 @@ fn config(recovery: Recovery) -> Config {
     Config { recovery, initial_window: InitialWindow::Segments(10), timestamps: true, ..plain() }
 }
 
-/// Ten segments have left 100 ms ago. The timestamp that they carried is the other value.
+/// Makes an end that sent ten segments 100 ms ago. Also returns their timestamp.
 fn flight(config: Config, bytes: u64) -> (Script, u32) {
     let mut end = Script::established(config);
     let sent = end.clock();
@@ -22,7 +22,7 @@ fn flight(config: Config, bytes: u64) -> (Script, u32) {
     (end, sent)
 }
 
-/// An ACK with these ranges and this echo.
+/// Delivers an ACK with these ranges and this echo.
 fn ack(end: &mut Script, ack: u64, ranges: &[(u64, u64)], echo: u32) {
     let value = end.clock();
     end.ack_with(ack, |segment| {
@@ -31,7 +31,7 @@ fn ack(end: &mut Script, ack: u64, ranges: &[(u64, u64)], echo: u32) {
     });
 }
 
-/// Three segments overtake the first, which is taken for lost. Returns the time of the repair.
+/// Three segments overtake the first, which counts as lost. Returns the time of the repair.
 fn mistaken(config: Config) -> (Script, u32, u32) {
     let (mut end, sent) = flight(config, 50_000);
     [2001, 3001, 4001].into_iter().for_each(|top| ack(&mut end, 1, &[(1001, top)], sent));
@@ -56,7 +56,7 @@ fn an_echo_older_than_the_repair_takes_a_fast_retransmit_back() {
     }
 }
 
-/// Without SACK duplicates prove the loss, and timestamps that there was none.
+/// Without SACK, duplicate ACKs prove the loss, and timestamps disprove it.
 #[test]
 fn timestamps_do_without_sack() {
     let (mut end, sent) = flight(config(Recovery::NewReno), 50_000);
@@ -104,7 +104,7 @@ fn one_duplicate_of_two_repairs_proves_nothing() {
     }
 }
 
-/// RFC 4015 step 5: whatever was late, the path is congested.
+/// RFC 4015 step 5: the path is congested, even if segments were only late.
 #[test]
 fn a_mark_forbids_it() {
     let (mut end, sent, _) = mistaken(Config { ecn: true, ..config(Recovery::Rack) });
@@ -126,7 +126,7 @@ fn it_can_be_switched_off_and_then_forgets() {
     assert_eq!((end.end.stats().undone, end.window()), (0, 5.0));
 }
 
-/// The report of a repair arrives before the ACK of what left after the recovery; what arrives later says nothing of it.
+/// The report of a repair arrives before the ACK of data sent after the recovery. Later reports are no evidence.
 #[test]
 fn a_late_duplicate_says_nothing() {
     let next = |end: &Script| {
@@ -146,7 +146,7 @@ fn a_late_duplicate_says_nothing() {
     }
 }
 
-/// RFC 5682 needs new data and a second ACK; the last segment has neither. Timestamps or a report of the duplicate tell as well.
+/// RFC 5682 needs new data and a second ACK, which the last segment lacks. Timestamps or a duplicate report also prove it.
 #[test]
 fn the_timeout_of_a_lone_segment_is_taken_back() {
     let lone = |timestamps| {
@@ -170,7 +170,7 @@ fn the_timeout_of_a_lone_segment_is_taken_back() {
     assert_eq!((end.end.stats().undone, end.window() >= 10.0), (1, true), "a duplicate");
 }
 
-/// Two timeouts in a row are one reduction: an echo of the original takes back both.
+/// Two consecutive timeouts are one reduction: an echo of the original undoes both.
 #[test]
 fn timeouts_in_a_row_are_taken_back_together() {
     let mut end = Script::established(config(Recovery::Sack));
@@ -182,7 +182,7 @@ fn timeouts_in_a_row_are_taken_back_together() {
     assert_eq!((end.end.stats().undone, end.window() >= 10.0), (1, true));
 }
 
-/// What the timeout left of the window would let one segment leave in a round trip.
+/// At the reduced window's pacing rate, one segment would leave per round trip.
 #[test]
 fn the_pace_of_a_mistaken_timeout_holds_nothing_back() {
     let pacing = Pacing::Window { slow_start_gain: 1.0, avoidance_gain: 1.0 };

@@ -1,4 +1,4 @@
-//! An algorithm that lets no data leave for a while.
+//! An algorithm that withholds all data for a time.
 
 mod common;
 
@@ -13,7 +13,8 @@ use common::Pair;
 /// Time at which data may leave again.
 const RELEASE: Instant = Instant::from_nanos(5_000_000_000);
 
-/// A window of ten that withholds everything from the first ACK until `RELEASE`.
+/// Algorithm with a window of ten that withholds all data from the first ACK until
+/// `RELEASE`.
 struct Held {
     holds: bool,
     wake_at: Instant,

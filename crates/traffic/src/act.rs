@@ -1,30 +1,31 @@
 use std::collections::VecDeque;
 
-/// What a client wants to be done with its connections, which it numbers itself from 0. A number is used again after its close.
+/// Request of a client to its driver about its connections. The client numbers them from 0, and reuses a number after its
+/// close.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
     /// Open a connection to the server.
     Open {
-        /// Its number.
+        /// Number of the connection.
         connection: u32,
     },
-    /// Send a request, to which the server answers at once. Requests on one connection are answered in their order.
+    /// Send a request, which the server answers at once. Answers on a connection have the order of their requests.
     Ask {
-        /// On which connection.
+        /// Number of the connection.
         connection: u32,
         /// Bytes of the request, at least one.
         request: u64,
         /// Bytes of the reply, at least one.
         reply: u64,
     },
-    /// Close a connection on which nothing is awaited.
+    /// Close a connection without pending answers.
     Close {
-        /// Its number.
+        /// Number of the connection.
         connection: u32,
     },
 }
 
-/// Wishes not yet asked for.
+/// Requests not yet fetched by the driver.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Acts(VecDeque<Act>);
 

@@ -1,5 +1,5 @@
-//! A player of adaptive video as in DASH (ISO/IEC 23009-1): the video lies at the server in segments of equal playing time, each in
-//! several qualities, and the player chooses the quality of each segment when it asks for it.
+//! Player of adaptive video as in DASH (ISO/IEC 23009-1). The server holds the video in segments of equal playing time, each in
+//! several qualities. The player selects the quality of each segment when it requests it.
 
 use bentpipe_base::{Duration, Instant, Rate};
 
@@ -8,21 +8,22 @@ use crate::outcome::PlayerOutcome;
 
 /// Bytes of a request.
 const REQUEST: u64 = 300;
-/// Downloads whose throughput is averaged.
+/// Number of downloads in the throughput average.
 const SAMPLES: usize = 5;
 
-/// How the player chooses.
+/// Quality selection of the player.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Logic {
-    /// By what the buffer holds: BBA-0 of Huang, Johari, McKeown, Trunnell and Watson ("A Buffer-Based Approach to Rate Adaptation", SIGCOMM 2014).
-    /// The lowest quality below the reservoir, the highest from reservoir and cushion on, in between on a line.
+    /// By the buffer level: BBA-0 of Huang, Johari, McKeown, Trunnell and Watson ("A Buffer-Based Approach to Rate Adaptation",
+    /// SIGCOMM 2014). Below the reservoir it selects the lowest quality, above reservoir plus cushion the highest. In between the
+    /// rate is linear in the level.
     Buffer {
-        /// Reservoir as a share of the buffer.
+        /// Reservoir as a fraction of the buffer.
         reservoir: f64,
-        /// Cushion as a share of the buffer; both together at most 1.
+        /// Cushion as a fraction of the buffer; the sum of both is at most 1.
         cushion: f64,
     },
-    /// By the throughput of the last five segments (their harmonic mean) times a factor.
+    /// By the harmonic mean throughput of the last five segments, times a factor.
     Throughput {
         /// Factor, up to 1.
         safety: f64,
@@ -30,31 +31,31 @@ pub enum Logic {
 }
 
 impl Logic {
-    /// The paper's buffer of 240 s: 90 s of reservoir, and the highest quality from 90 % on.
+    /// The paper's buffer of 240 s: a reservoir of 90 s, and the highest quality from 90 % on.
     pub const BUFFER: Self = Self::Buffer { reservoir: 0.375, cushion: 0.525 };
-    /// Nine tenths of the throughput.
+    /// 0.9 times the throughput.
     pub const THROUGHPUT: Self = Self::Throughput { safety: 0.9 };
 }
 
-/// Description of a player and its video.
+/// Configuration of a player and its video.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// Rates of the qualities, ascending, at least one.
+    /// Rates of the qualities in ascending order, at least one.
     pub ladder: Vec<Rate>,
     /// Playing time of a segment, above zero.
     pub segment: Duration,
-    /// Playing time that the player holds at most, at least a segment.
+    /// Maximum playing time in the buffer, at least one segment.
     pub buffer: Duration,
-    /// Playing time that it needs before it begins, and begins again after a stall.
+    /// Playing time in the buffer that starts the playback, and restarts it after a stall.
     pub startup: Duration,
-    /// Its choice.
+    /// Quality selection.
     pub logic: Logic,
-    /// Playing time of the video; without, it has no end.
+    /// Playing time of the video; `None` for an endless video.
     pub length: Option<Duration>,
 }
 
 impl Default for Config {
-    /// Segments of 4 s in six qualities from 300 kbit/s to 5 Mbit/s, a buffer of 60 s, begun with 4 s.
+    /// Segments of 4 s in six qualities from 300 kbit/s to 5 Mbit/s, a buffer of 60 s, and a start at 4 s.
     fn default() -> Self {
         Self {
             ladder: [300, 750, 1200, 1850, 2850, 5000].map(|kbps| Rate::from_bps(kbps * 1000)).to_vec(),
@@ -67,25 +68,25 @@ impl Default for Config {
     }
 }
 
-/// How a viewing was.
+/// Quality measures of a viewing.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Viewing {
-    /// From the start until the picture moved; none if it never did.
+    /// Time from the start to the playback; `None` if it never started.
     pub startup: Option<Duration>,
-    /// How often it stopped for want of data.
+    /// Number of stalls.
     pub stalls: u64,
-    /// For how long in all.
+    /// Total duration of stalls.
     pub stalled: Duration,
     /// Playing time shown.
     pub played: Duration,
-    /// Mean rate of the segments fetched in bit/s; none without any.
+    /// Mean rate of the fetched segments in bit/s; `None` without segments.
     pub mean_rate_bps: Option<f64>,
-    /// Changes of quality between two segments.
+    /// Quality changes between consecutive segments.
     pub switches: u64,
 }
 
 impl Viewing {
-    /// What results show.
+    /// Returns the measures as results show them.
     pub fn outcome(&self) -> PlayerOutcome {
         let (stalled, played) = (self.stalled.as_secs_f64(), self.played.as_secs_f64());
         PlayerOutcome {
@@ -99,19 +100,19 @@ impl Viewing {
     }
 }
 
-/// What the picture does.
+/// Playback state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Picture {
-    /// It has not begun.
+    /// Not started.
     Waiting,
     Moving,
-    /// It stopped then for want of data.
+    /// Stalled since this time.
     Stalled(Instant),
-    /// The video is over.
+    /// Ended.
     Over,
 }
 
-/// A segment on its way.
+/// Segment being downloaded.
 #[derive(Clone, Copy, Debug)]
 struct Download {
     asked: Instant,
@@ -129,11 +130,11 @@ pub struct Player {
     level: Duration,
     clock: Instant,
     download: Option<Download>,
-    /// Quality of the last segment asked for.
+    /// Quality of the last requested segment.
     quality: usize,
-    /// Throughputs of the last downloads, bit/s.
+    /// Throughputs of the last downloads in bit/s.
     throughputs: Vec<f64>,
-    /// Segments fetched.
+    /// Number of fetched segments.
     fetched: u64,
     rates_sum_bps: u64,
     connected: bool,
@@ -142,7 +143,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// A player that asks for the first segment when it is first called.
+    /// Makes a player that requests the first segment at its first call.
     pub fn new(config: Config) -> Self {
         let viewing = Viewing {
             startup: None,
@@ -169,7 +170,7 @@ impl Player {
         }
     }
 
-    /// How the viewing was until `now`.
+    /// Returns the measures until `now`.
     pub fn viewing(&self, now: Instant) -> Viewing {
         let mut player = self.clone();
         player.play_until(now);
@@ -234,7 +235,7 @@ impl Player {
         }
     }
 
-    /// Lets the picture move from `clock` to `now`.
+    /// Advances the playback from `clock` to `now`.
     fn play_until(&mut self, now: Instant) {
         let span = now.since(self.clock);
         if self.picture == Picture::Moving {
@@ -251,7 +252,7 @@ impl Player {
         self.clock = now;
     }
 
-    /// There is enough to let the picture move.
+    /// Starts the playback if the buffer level suffices.
     fn show(&mut self, now: Instant) {
         match self.picture {
             Picture::Waiting => self.viewing.startup = Some(now.since(self.begun)),
@@ -266,12 +267,12 @@ impl Player {
         self.config.length.is_some_and(|length| fetched >= length)
     }
 
-    /// Playing time by which the buffer is too full for another segment.
+    /// Returns the playing time by which the buffer is too full for another segment.
     fn surplus(&self) -> Duration {
         (self.level + self.config.segment).saturating_sub(self.config.buffer)
     }
 
-    /// Asks for the next segment if there is room for it.
+    /// Requests the next segment if the buffer has room.
     fn ask(&mut self, now: Instant) {
         if self.download.is_some() || self.has_all() || !self.surplus().is_zero() {
             return;
@@ -328,7 +329,7 @@ impl Player {
 mod tests {
     use super::*;
 
-    /// Lets a player play over a line of this rate and round trip until `end`; its rates in the order asked for.
+    /// Runs a player over a line of this rate and round trip until `end`. Returns the requested rates in order.
     fn play(config: Config, rate: impl Fn(f64) -> f64, end_s: f64) -> (Viewing, Vec<u64>) {
         let segment = config.segment.as_secs_f64();
         let mut player = Player::new(config);
@@ -360,7 +361,7 @@ mod tests {
         for logic in [Logic::BUFFER, Logic::THROUGHPUT] {
             let (viewing, asked) = play(Config { logic, ..Config::default() }, |_| 20e6, 300.0);
             assert_eq!((viewing.stalls, asked.last()), (0, Some(&5_000_000)), "{logic:?}");
-            // 1.2 Mbit at 20 Mbit/s, and a round trip.
+            // 1.2 Mbit at 20 Mbit/s, plus a round trip.
             assert_eq!(viewing.startup, Some(Duration::from_millis(560)));
             assert!((viewing.played.as_secs_f64() - 299.44).abs() < 1e-6);
         }
@@ -380,7 +381,7 @@ mod tests {
     fn a_line_slower_than_the_lowest_quality_stalls_for_what_is_missing() {
         let (viewing, asked) = play(Config::default(), |_| 150e3, 400.0);
         assert!(asked.iter().all(|bps| *bps == 300_000));
-        // A segment of 4 s takes 8.5 s: 4.5 s of stall after each.
+        // A segment of 4 s needs 8.5 s: each is followed by 4.5 s of stall.
         let first = Duration::from_millis(8_500);
         assert_eq!(viewing.startup, Some(first));
         let all = viewing.played + viewing.stalled + first;
@@ -395,7 +396,7 @@ mod tests {
         let config = Config { length: Some(Duration::from_secs(400)), ..Config::default() };
         let (viewing, asked) = play(config.clone(), outage(0.0), 1000.0);
         assert_eq!((viewing.stalls, viewing.played, asked.len()), (0, Duration::from_secs(400), 100));
-        // A segment asked for in the outage takes hours.
+        // A segment requested in the outage takes hours.
         let (viewing, _) = play(config, outage(10.0), 1000.0);
         assert_eq!(viewing.stalls, 1);
     }

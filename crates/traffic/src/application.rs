@@ -1,4 +1,4 @@
-//! The applications of flows. They decide; a driver writes, sends and wakes them.
+//! Applications of flows. They make decisions; a driver writes, sends and calls them.
 
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 
@@ -6,58 +6,58 @@ use crate::client_app::ClientApp;
 use crate::outcome::ServiceOutcome;
 use crate::source_app::SourceApp;
 
-/// The application of one flow.
+/// Application of one flow.
 #[derive(Debug)]
 pub enum Application {
-    /// Writes without end.
+    /// Unlimited data.
     Bulk,
-    /// Writes so many bytes and closes.
+    /// A fixed number of bytes, then a close.
     File {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
-    /// Writes a page, waits for its acknowledgement, rests, and begins again.
+    /// Pages: writes a page, waits for its acknowledgement and the reader's pause, and repeats.
     Pages(Pages),
-    /// Sends packets without TCP.
+    /// Packets without TCP.
     Cbr(Cbr),
-    /// Sends messages at times of its own.
+    /// A source of messages at its own times.
     SourceApp(Box<SourceApp>),
-    /// Asks a server.
+    /// A client that sends requests to a server.
     ClientApp(Box<ClientApp>),
 }
 
-/// What an application wants to know of its connections.
+/// Events of its connections that an application needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interest {
-    /// Room to write, and when all was acknowledged.
+    /// Room to write, and the acknowledgement of all data.
     Usual,
-    /// Also what arrives when.
+    /// The above, and arrivals with their times.
     Arrivals,
-    /// All of it: it reads and writes at both ends.
+    /// All events: it reads and writes at both ends.
     Everything,
 }
 
-/// A reader of pages.
+/// Reader of pages.
 #[derive(Debug)]
 pub struct Pages {
     /// Bytes of a page.
     pub bytes: u64,
-    /// Each page on a connection of its own.
+    /// True for a new connection per page.
     pub fresh_connection: bool,
-    /// How long the reader rests after it.
+    /// Pause of the reader after a page.
     pub rest: Rest,
 }
 
-/// How long a reader rests between two pages.
+/// Pause of a reader between two pages.
 #[derive(Debug)]
 pub enum Rest {
-    /// Always as long.
+    /// A constant value.
     Fixed(Duration),
-    /// Exponentially distributed with a mean; with its dice.
+    /// Exponentially distributed; the mean and the random stream.
     Exponential(Box<(Duration, Rng)>),
 }
 
-/// A source of constant bit rate.
+/// Source of constant bit rate.
 #[derive(Debug)]
 pub struct Cbr {
     rate: Rate,
@@ -65,29 +65,29 @@ pub struct Cbr {
     sent: u64,
 }
 
-/// What became of an application's packets and connections.
+/// Fate of an application's packets and connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Carried {
-    /// Packets that its transport sent for the first time, as far as that tells.
+    /// Packets sent for the first time, if the transport counts them.
     pub sent_packets: u64,
-    /// Data packets lost on the way, each transmission counted.
+    /// Lost data packets; each transmission counts.
     pub lost_packets: u64,
-    /// Connections that ended before their time.
+    /// Connections that ended early.
     pub failed_connections: u64,
 }
 
 impl Application {
-    /// The source, if it is one.
+    /// Returns the source, if it is one.
     pub fn source_app(&mut self) -> Option<&mut SourceApp> {
         if let Self::SourceApp(app) = self { Some(app) } else { None }
     }
 
-    /// The client, if it is one.
+    /// Returns the client, if it is one.
     pub fn client_app(&mut self) -> Option<&mut ClientApp> {
         if let Self::ClientApp(app) = self { Some(app) } else { None }
     }
 
-    /// What the ends of its connections must tell it.
+    /// Returns the events that it needs from its connections.
     pub fn interest(&self) -> Interest {
         match self {
             Self::SourceApp(_) => Interest::Arrivals,
@@ -96,18 +96,18 @@ impl Application {
         }
     }
 
-    /// Uses one connection after the other, whose places are used again.
+    /// True if it uses several connections in sequence, whose slots are reused.
     pub fn has_many_connections(&self) -> bool {
         matches!(self, Self::Pages(_) | Self::ClientApp(_))
     }
 
-    /// What happens at its sender and what happens at its receiver have nothing to do with each other but by packets. (A connection that
-    /// fails is noted by whichever end it is; the one that does not hear of it from the other fails for the same reason.)
+    /// True if its sending and receiving side interact only by packets. (Either end records a failed connection. An end that the
+    /// other cannot inform fails for the same reason.)
     pub fn sides_are_apart(&self) -> bool {
         matches!(self, Self::Bulk | Self::Cbr(_))
     }
 
-    /// How it was served by now, if it says so.
+    /// Returns the quality of service up to `now`, if it is measured.
     pub fn service(&self, now: Instant, carried: Carried) -> ServiceOutcome {
         match self {
             Self::SourceApp(app) => app.service(now, (carried.sent_packets, carried.lost_packets)),
@@ -116,7 +116,7 @@ impl Application {
         }
     }
 
-    /// Bytes after which the application closes its connection; none if it goes on.
+    /// Returns the bytes after which it closes its connection; `None` if it continues.
     pub fn closes_after(&self) -> Option<u64> {
         match self {
             Self::File { bytes } => Some(*bytes),
@@ -127,7 +127,7 @@ impl Application {
 }
 
 impl Pages {
-    /// How long the reader rests before the next page.
+    /// Returns the pause before the next page.
     pub fn rest(&mut self) -> Duration {
         match &mut self.rest {
             Rest::Fixed(rest) => *rest,
@@ -140,24 +140,24 @@ impl Pages {
 }
 
 impl Cbr {
-    /// Packets of so many bytes, with their headers, at a rate that counts them as well.
+    /// Makes a source of packets of `packet_bytes` bytes, headers included, at a rate that includes headers.
     pub fn new(rate: Rate, packet_bytes: u32) -> Self {
         Self { rate, packet_bytes, sent: 0 }
     }
 
-    /// Size of a packet on the wire.
+    /// Returns the packet size on the wire.
     pub fn packet_bytes(&self) -> u32 {
         self.packet_bytes
     }
 
-    /// Notes that a packet leaves; when the next one does, in a flow that started at `start`.
+    /// Records a packet that leaves. Returns the send time of the next one, for a flow that started at `start`.
     pub fn send(&mut self, start: Instant) -> Instant {
         self.sent += 1;
-        // From the start, so that rounding does not add up.
+        // Computed from the start time, so that rounding errors do not accumulate.
         start + self.rate.time_for(self.sent.saturating_mul(u64::from(self.packet_bytes)))
     }
 
-    /// Packets sent.
+    /// Returns the number of packets sent.
     pub fn sent(&self) -> u64 {
         self.sent
     }

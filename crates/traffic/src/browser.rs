@@ -1,4 +1,4 @@
-//! A browser: asks for a page, then for what the page names, then lets its reader read.
+//! Browser: requests a page, then the objects that it names, then waits for the reading time.
 
 use std::collections::VecDeque;
 
@@ -8,49 +8,49 @@ use crate::act::{Act, Acts};
 use crate::transfers::Transfers;
 use crate::web::{Model, Object};
 
-/// Description of a browser.
+/// Configuration of a browser.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
-    /// The pages it reads.
+    /// Model of the pages.
     pub model: Model,
-    /// Connections at once, at least one.
+    /// Number of parallel connections, at least one.
     pub connections: u32,
-    /// A connection is used for one object after the other (HTTP/1.1), not for one only (HTTP/1.0).
+    /// True if a connection serves several objects in sequence (HTTP/1.1), false for one object (HTTP/1.0).
     pub persistent: bool,
-    /// Multiplies reading times.
+    /// Factor of the reading times.
     pub view_scale: f64,
 }
 
 impl Default for Config {
-    /// Choi and Limb's pages over four connections, each for one object.
+    /// Choi and Limb's pages over four connections, one object each.
     fn default() -> Self {
         Self { model: Model::ChoiLimb, connections: 4, persistent: false, view_scale: 1.0 }
     }
 }
 
-/// A connection of the browser.
+/// State of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Line {
     Closed,
     Idle,
-    /// The object that is loading, and what of it has not arrived.
+    /// Object being loaded, and its missing bytes.
     Busy(Object, u64),
 }
 
 #[derive(Clone, Debug)]
 enum Phase {
-    /// Until the next click.
+    /// Until the next click at this time.
     Reading(Instant),
     Loading(Loading),
 }
 
-/// A page on its way.
+/// Page being loaded.
 #[derive(Clone, Debug)]
 struct Loading {
     clicked: Instant,
-    /// Objects of which it is not known yet that they are wanted.
+    /// Objects not discovered yet.
     unknown: Vec<Object>,
-    /// Objects to ask for, from when on.
+    /// Objects to request, each from a time on.
     wanted: VecDeque<(Instant, Object)>,
     /// Objects that have not arrived.
     missing: usize,
@@ -68,14 +68,14 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// A browser whose reader clicks at the start.
+    /// Makes a browser whose reader clicks at the start.
     pub fn new(config: Config, rng: Rng) -> Self {
         let lines = vec![Line::Closed; config.connections as usize];
         let phase = Phase::Reading(Instant::ZERO);
         Self { config, phase, lines, acts: Acts::default(), loads: Transfers::default(), rng }
     }
 
-    /// Times from clicks to the last byte of the page.
+    /// Returns the times from clicks to the last byte of the page.
     pub fn loads(&self) -> &Transfers {
         &self.loads
     }
@@ -145,12 +145,12 @@ impl Browser {
         if page.missing == 0 {
             self.loads.note(now.since(page.clicked));
             let view = self.config.model.view(&mut self.rng).mul_f64(self.config.view_scale);
-            // A reader needs some time even for an empty page.
+            // Minimum reading time, also for an empty page.
             self.phase = Phase::Reading(now + view.max(Duration::from_millis(1)));
         }
     }
 
-    /// Asks for what is wanted now, as far as there are connections for it.
+    /// Requests the discovered objects, as far as connections are available.
     fn ask(&mut self, now: Instant) {
         let Phase::Loading(page) = &mut self.phase else { return };
         while let Some(&(_, object)) = page.wanted.front().filter(|(at, _)| *at <= now) {
@@ -176,7 +176,7 @@ mod tests {
         std::iter::from_fn(|| browser.poll_act()).collect()
     }
 
-    /// Serves everything `rtt` after it was asked; the most connections open at once, and how many were opened in all.
+    /// Serves each request after `rtt`. Returns the maximum number of open connections, and the total opened.
     fn serve(config: Config, pages: u64) -> (Browser, (usize, u32)) {
         let mut browser = Browser::new(config, Rng::stream(8, "browser"));
         let rtt = Duration::from_millis(500);

@@ -1,4 +1,4 @@
-//! Clients: applications that ask a server and react to what arrives.
+//! Clients: applications that send requests to a server and react to arrivals.
 
 use bentpipe_base::Instant;
 
@@ -8,15 +8,15 @@ use crate::browser::Browser;
 use crate::fetch::Fetcher;
 use crate::outcome::ServiceOutcome;
 
-/// A client. It is called when a timeout is due, when bytes of replies arrive and when a connection fails; after each call it is asked
-/// for what it wants ([`Client::poll_act`]) until that is nothing, then for its next timeout. It begins with a timeout.
+/// A client. The driver calls it at a timeout, at an arrival of reply bytes and at a connection failure. After each call the
+/// driver fetches its requests ([`Client::poll_act`]) until there are none, then its next timeout. The first call is a timeout.
 #[derive(Clone, Debug)]
 pub enum Client {
-    /// A reader of web pages.
+    /// Web browser.
     Browser(Browser),
-    /// A player of adaptive video.
+    /// Player of adaptive video.
     Player(Player),
-    /// A fetcher of files.
+    /// File client.
     Fetcher(Fetcher),
 }
 
@@ -31,32 +31,32 @@ macro_rules! each {
 }
 
 impl Client {
-    /// The start, or a time it asked for with [`Client::next_timeout`].
+    /// Handles the start, or a time returned by [`Client::next_timeout`].
     pub fn handle_timeout(&mut self, now: Instant) {
         each!(self, client => client.handle_timeout(now));
     }
 
-    /// So many bytes of replies arrived in order.
+    /// Handles `bytes` bytes of replies that arrived in order.
     pub fn handle_reply(&mut self, now: Instant, connection: u32, bytes: u64) {
         each!(self, client => client.handle_reply(now, connection, bytes));
     }
 
-    /// A connection ended before its time; nothing more comes on it.
+    /// Handles a connection that ended early; nothing more arrives on it.
     pub fn handle_failure(&mut self, now: Instant, connection: u32) {
         each!(self, client => client.handle_failure(now, connection));
     }
 
-    /// The next thing it wants.
+    /// Returns the next request to the driver.
     pub fn poll_act(&mut self) -> Option<Act> {
         each!(self, client => client.poll_act())
     }
 
-    /// When it wants to be called; [`Instant::FAR_FUTURE`] if only something that arrives can move it.
+    /// Returns the time of the next call; [`Instant::FAR_FUTURE`] if it only waits for arrivals.
     pub fn next_timeout(&self) -> Instant {
         each!(self, client => client.next_timeout())
     }
 
-    /// How well it was served by now, with so many connections that ended before their time.
+    /// Returns the quality of service up to `now`; `failed_connections` connections ended early.
     pub fn service(&self, now: Instant, failed_connections: u64) -> ServiceOutcome {
         let transfers = match self {
             Self::Browser(browser) => browser.loads(),

@@ -1,46 +1,46 @@
 //! A client with its connections, and the server that answers it.
 //!
-//! The server stands at the near end of a flow and sends; the client at the far end opens connections and asks. As packets carry no payload,
-//! the server learns what a request asks for from the client's own notes, when the whole request has arrived.
+//! The server is at the near end of a flow and sends. The client at the far end opens connections and sends requests. Packets
+//! carry no payload: the server reads a request's content from the client's records, after the whole request arrived.
 
 use std::collections::VecDeque;
 
 use crate::client::Client;
 
-/// A client and its connections.
+/// A client with its connections.
 #[derive(Debug)]
 pub struct ClientApp {
     /// The client.
     pub client: Client,
-    /// Its connections by their numbers.
+    /// Connections, indexed by the client's number.
     connections: Vec<Option<ClientConnection>>,
 }
 
-/// A connection of a client.
+/// Connection of a client.
 #[derive(Debug)]
 pub struct ClientConnection {
-    /// The driver's numbers of the server's end, once there is one behind all proxies, and of the client's.
+    /// The driver's numbers of the server's end (once it exists behind all proxies) and of the client's end.
     pub ends: [Option<u32>; 2],
-    /// Requests that have not arrived as a whole: what is missing of each, and what it asks for.
+    /// Incomplete requests: missing bytes of each, and the requested reply size.
     pub asked: VecDeque<(u64, u64)>,
-    /// What server and client have yet to write.
+    /// Bytes that server and client have yet to write.
     pub unwritten: [u64; 2],
 }
 
 impl ClientApp {
-    /// A client without connections.
+    /// Makes a client without connections.
     pub fn new(client: Client) -> Self {
         Self { client, connections: Vec::new() }
     }
 
-    /// The number of the connection with this end of the server (side 0) or of the client (1).
+    /// Returns the number of the connection with this end of the server (side 0) or the client (1).
     pub fn number_of(&self, side: usize, end: u32) -> Option<u32> {
         let is_here = |state: &ClientConnection| state.ends[side] == Some(end);
         let number = self.connections.iter().position(|state| state.as_ref().is_some_and(is_here));
         number.map(|number| number as u32)
     }
 
-    /// A connection with this number is open, as far as these ends are.
+    /// Records a connection with the ends that are open.
     pub fn open(&mut self, number: u32, ends: [Option<u32>; 2]) {
         let needed = self.connections.len().max(number as usize + 1);
         self.connections.resize_with(needed, || None);
@@ -48,19 +48,19 @@ impl ClientApp {
             Some(ClientConnection { ends, asked: VecDeque::new(), unwritten: [0; 2] });
     }
 
-    /// A connection is of no interest any more.
+    /// Removes a connection.
     pub fn forget(&mut self, number: u32) {
         self.connections[number as usize] = None;
     }
 
-    /// The connection with this number, if it is of interest.
+    /// Returns the connection with this number, unless it was removed.
     pub fn state(&mut self, number: u32) -> Option<&mut ClientConnection> {
         self.connections.get_mut(number as usize)?.as_mut()
     }
 }
 
 impl ClientConnection {
-    /// So many bytes of requests arrived; bytes of replies that are due.
+    /// Handles `arrived` bytes of requests. Returns the bytes of the replies due.
     pub fn answer(&mut self, mut arrived: u64) -> u64 {
         let mut due = 0;
         while let Some((missing, reply)) = self.asked.front_mut() {

@@ -1,4 +1,4 @@
-//! A fetcher of files: one after the other, each on a connection of its own, with pauses.
+//! File client: fetches files in sequence, each on a new connection, with pauses.
 
 use bentpipe_base::{Duration, Instant, Rng};
 
@@ -6,25 +6,25 @@ use crate::Law;
 use crate::act::{Act, Acts};
 use crate::transfers::Transfers;
 
-/// Bytes of the command that asks for a file.
+/// Bytes of the command that requests a file.
 const COMMAND: u64 = 64;
 
-/// Description of a session.
+/// Configuration of a session.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
-    /// Mean size of a file before the cut, in bytes; at least one.
+    /// Mean file size before truncation, in bytes; at least one.
     pub mean_bytes: u64,
-    /// Standard deviation of the lognormal law of sizes, in bytes; zero makes all files equal.
+    /// Standard deviation of the lognormal file size in bytes; zero makes all files equal.
     pub deviation_bytes: u64,
-    /// Larger files are cut to this.
+    /// Maximum file size in bytes; larger files are truncated.
     pub largest_bytes: u64,
     /// Mean of the exponential pause between two files.
     pub reading: Duration,
 }
 
 impl Default for Config {
-    /// The FTP model of 3GPP2 C.R1002 (also in 3GPP TR 25.892): lognormal with a mean of 2 MB and a deviation of 0.722 MB, up to 5 MB,
-    /// pauses of 180 s.
+    /// FTP model of 3GPP2 C.R1002 (also in 3GPP TR 25.892). The size is lognormal with a mean of 2 MB, a deviation of 0.722 MB
+    /// and a maximum of 5 MB. Pauses have a mean of 180 s.
     fn default() -> Self {
         Self {
             mean_bytes: 2_000_000,
@@ -48,7 +48,7 @@ impl Config {
 #[derive(Clone, Debug)]
 pub struct Fetcher {
     config: Config,
-    /// When the next file is asked for; far while one is on its way.
+    /// Time of the next request; infinite during a download.
     next: Instant,
     begun: Instant,
     size: u64,
@@ -59,14 +59,14 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// A fetcher that asks for a file at the start.
+    /// Makes a client that requests a file at the start.
     pub fn new(config: Config, rng: Rng) -> Self {
         let next = Instant::ZERO;
         let (acts, transfers) = (Acts::default(), Transfers::default());
         Self { config, next, begun: next, size: 0, missing: 0, acts, transfers, rng }
     }
 
-    /// Times from the wish for a file to its last byte.
+    /// Returns the times from the request of a file to its last byte.
     pub fn transfers(&self) -> &Transfers {
         &self.transfers
     }
@@ -109,7 +109,7 @@ impl Fetcher {
         self.next = now + Duration::from_secs_f64(pause).max(Duration::from_millis(1));
     }
 
-    /// The file is asked for again, whole.
+    /// The whole file is requested again.
     pub(crate) fn handle_failure(&mut self, _: Instant, _: u32) {
         if self.missing > 0 {
             self.ask();

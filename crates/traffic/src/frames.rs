@@ -1,7 +1,7 @@
 //! Video of recorded frame sizes.
 //!
-//! The format is that of most published video traces, one frame a line: a size in bytes, alone or as the last number of the line before which
-//! a type (`I`, `P`, `B`) may stand. Empty lines and those that begin with `#` do not count.
+//! Most published video traces use this format with one frame per line. A line is a size in bytes, or a type (`I`, `P`, `B`)
+//! followed by other fields with the size last. Empty lines and lines that begin with `#` are ignored.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use bentpipe_base::Duration;
 
 use crate::emission::Emission;
 
-/// Why a text is no trace.
+/// Error in a trace.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TraceError {
-    /// A line holds no size.
+    /// A line without a size.
     #[error(
         "line {line}: found `{found}`, accepted: a frame size in bytes of at least 1, such as `2927` or `I 2927`"
     )]
     Line {
-        /// Its number, from 1.
+        /// Line number from 1.
         line: usize,
-        /// What it says.
+        /// Content of the line.
         found: String,
     },
-    /// There is no frame at all.
+    /// The trace has no frame.
     #[error("no frames, accepted: one frame size in bytes on each line")]
     Empty,
 }
 
-/// Recorded frames: size and stream of each. The default has none.
+/// Recorded frames with size and stream each. The default has none.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Recording(Arc<[(u32, u8)]>);
 
 impl Recording {
-    /// Reads a trace.
+    /// Parses a trace.
     ///
     /// # Errors
     /// [`TraceError`] with the first line that holds no frame.
@@ -49,7 +49,7 @@ impl Recording {
         if frames.is_empty() { Err(TraceError::Empty) } else { Ok(Self(frames.into())) }
     }
 
-    /// Mean size of a frame in bytes.
+    /// Returns the mean frame size in bytes.
     pub fn mean_bytes(&self) -> f64 {
         self.0.iter().map(|(bytes, _)| f64::from(*bytes)).sum::<f64>() / self.0.len() as f64
     }
@@ -62,7 +62,7 @@ fn frame(line: &str) -> Option<(u32, u8)> {
     Some((bytes, stream.unwrap_or(0) as u8))
 }
 
-/// A recording as it plays.
+/// Recording during playback.
 #[derive(Clone, Debug)]
 pub struct Frames {
     recording: Recording,
@@ -72,12 +72,12 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// From the first frame on, `frames_per_s` (above zero) of them; from the start again after the last if `repeat`.
+    /// Starts at the first frame with `frames_per_s` (above zero); restarts after the last frame if `repeat`.
     pub fn new(recording: Recording, frames_per_s: f64, repeat: bool) -> Self {
         Self { recording, frames_per_s, repeat, sent: 0 }
     }
 
-    /// The next frame; none after the last of a recording that does not repeat.
+    /// Returns the next frame; `None` after the last of a recording without repetition.
     pub fn next_emission(&mut self) -> Option<Emission> {
         let frames = &self.recording.0;
         let length = frames.len() as u64;

@@ -1,16 +1,16 @@
-//! Quantiles of the gamma law.
+//! Quantiles of the gamma distribution.
 
 use std::sync::Arc;
 
-/// Quantiles that a table holds: those of `(i + 1/2) / 2001`, so that the last is that of 0.99975.
+/// Number of quantiles in a table: those of `(i + 1/2) / 2001`, so the last is 0.99975.
 const QUANTILES: usize = 2001;
 
-/// The inverse of a gamma law's distribution function as a table, linear between its points. Tails beyond the outermost points are clipped.
+/// Inverse of a gamma distribution function as a table, linear between its points. Tails beyond the outermost points are clipped.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct GammaQuantiles(Arc<[f64]>);
 
 impl GammaQuantiles {
-    /// Of the law with this mean and coefficient of variation, both above zero.
+    /// Makes the table for this mean and coefficient of variation, both above zero.
     pub fn new(mean: f64, variation: f64) -> Self {
         let shape = 1.0 / (variation * variation);
         let scale = mean * variation * variation;
@@ -22,7 +22,7 @@ impl GammaQuantiles {
         Self((0..QUANTILES).map(quantile).collect())
     }
 
-    /// The value that a share `p` of the law lies below.
+    /// Returns the quantile of probability `p`.
     pub fn at(&self, p: f64) -> f64 {
         let place = (p * QUANTILES as f64 - 0.5).clamp(0.0, (QUANTILES - 1) as f64);
         let index = (place as usize).min(QUANTILES - 2);
@@ -31,8 +31,8 @@ impl GammaQuantiles {
     }
 }
 
-/// The regularised lower incomplete gamma function P(shape, x): by its series for small `x` (Abramowitz and Stegun 6.5.29), by the
-/// continued fraction of its complement else (6.5.31, evaluated from its far end).
+/// Regularised lower incomplete gamma function P(shape, x). Small `x` use its series (Abramowitz and Stegun 6.5.29). Larger ones
+/// use the continued fraction of its complement (6.5.31), evaluated from its far end.
 fn distribution(shape: f64, x: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -55,7 +55,7 @@ fn distribution(shape: f64, x: f64) -> f64 {
     }
 }
 
-/// The `x` with `P(shape, x) = p`, which lies above `below`: Newton's steps, halving where one leaves what is known.
+/// Returns the `x` above `below` with `P(shape, x) = p`: Newton's method, with bisection if a step leaves the known interval.
 fn inverse(shape: f64, p: f64, below: f64) -> f64 {
     let (mut low, mut high) = (below, (below + 1.0).max(shape));
     while distribution(shape, high) < p {

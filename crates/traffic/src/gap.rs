@@ -1,32 +1,32 @@
-//! What limits a window of TCP over an asymmetric link, in closed form.
+//! Closed-form model of the limits of a TCP window over an asymmetric link.
 //!
-//! The model of Papadimitriou and Tsaoussidis ("Evaluating TCP Mechanisms for Real-Time Streaming over Satellite Links", equations 1 to 8):
-//! the time between the transmissions of two windows is the longest of the round trip, the time to send the data and the time to
-//! send their ACKs. Queueing and processing take no time, and nothing is lost but where it says so.
+//! Model of Papadimitriou and Tsaoussidis ("Evaluating TCP Mechanisms for Real-Time Streaming over Satellite Links", equations 1
+//! to 8). The time between the transmissions of two windows is the maximum of three: round trip, sending time of the data, and
+//! sending time of its ACKs. Queueing and processing delays are zero, and losses occur only where stated.
 
 use bentpipe_base::{Duration, Rate};
 
-/// A path with a rate for each direction.
+/// Path with different rates in each direction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Path {
-    /// Rate in the direction of the data.
+    /// Rate in the data direction.
     pub downlink: Rate,
-    /// Rate in the direction of the ACKs.
+    /// Rate in the ACK direction.
     pub uplink: Rate,
-    /// Propagation, the same both ways.
+    /// One-way propagation delay, equal in both directions.
     pub delay_one_way: Duration,
-    /// Size of a data packet on the wire.
+    /// Data packet size on the wire.
     pub data_bytes: u32,
-    /// Size of an ACK on the wire.
+    /// ACK size on the wire.
     pub ack_bytes: u32,
 }
 
-/// How the receiver delays its ACKs.
+/// Delayed ACKs of the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AckDelay {
-    /// Data packets for one ACK, at least one.
+    /// Data packets per ACK, at least one.
     pub every: u32,
-    /// Longest delay of an ACK.
+    /// Maximum delay of an ACK.
     pub timer: Duration,
 }
 
@@ -35,37 +35,37 @@ impl AckDelay {
     pub const NONE: Self = Self { every: 1, timer: Duration::ZERO };
 }
 
-/// What determines the time between two windows.
+/// Limit of the time between two windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// The round trip: the sender waits.
+    /// Round trip: the sender waits.
     RoundTrip,
-    /// The data: the downlink is full.
+    /// Data: the downlink is full.
     Data,
-    /// The ACKs: the uplink is full.
+    /// ACKs: the uplink is full.
     Acks,
 }
 
 /// One round of a window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Round {
-    /// Time from the transmission of this window to that of the next, equation 5.
+    /// Time between the transmissions of two windows, equation 5.
     pub period: Duration,
-    /// What determines it; of two that are equal, the one named first.
+    /// Limit of the period; the first in the above order if two are equal.
     pub limit: Limit,
-    /// Time in which the downlink rests.
+    /// Idle time of the downlink.
     pub gap: Duration,
 }
 
 impl Path {
-    /// The round trip of a window of one packet, equations 4 and 7.
+    /// Returns the round trip of a window of one packet, equations 4 and 7.
     pub fn round_trip(&self, delay: AckDelay) -> Duration {
         let there = self.downlink.time_for(u64::from(self.data_bytes));
         let back = self.uplink.time_for(u64::from(self.ack_bytes));
         self.delay_one_way * 2 + there + back + delay.timer
     }
 
-    /// A round in which `window` packets are sent, equations 1, 2, 5 and 8.
+    /// Returns a round of `window` packets, equations 1, 2, 5 and 8.
     pub fn round(&self, window: u32, delay: AckDelay) -> Round {
         let acks = u64::from(window.div_ceil(delay.every));
         let data_time = self.downlink.time_for(u64::from(self.data_bytes) * u64::from(window));
@@ -80,7 +80,7 @@ impl Path {
         Round { period, limit, gap: period - data_time }
     }
 
-    /// Size of an ACK above which ACKs take longer than the data that they are for.
+    /// Returns the ACK size in bytes above which ACKs take longer to send than their data.
     pub fn critical_ack_bytes(&self) -> f64 {
         f64::from(self.data_bytes) * self.uplink.bps() as f64 / self.downlink.bps() as f64
     }
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(path.round(314, AckDelay::NONE).limit, Limit::RoundTrip);
         let full = path.round(315, AckDelay::NONE);
         assert_eq!((full.limit, full.gap), (Limit::Data, Duration::ZERO));
-        // A loss halves the window: the downlink rests for half of the time, equation 6.
+        // A loss halves the window: the downlink is idle for half of the time, equation 6.
         assert_eq!(path.round(157, AckDelay::NONE).gap, Duration::from_micros(251_650));
     }
 

@@ -1,24 +1,24 @@
-//! The probability laws of the traffic models.
+//! Probability distributions of the traffic models.
 //!
-//! Their logarithms and powers come from `libm`, so that a draw has the same bits on every machine.
+//! Logarithms and powers come from `libm`, so that a draw has the same bits on every machine.
 
 use bentpipe_base::Rng;
 
-/// A probability law over the reals from zero on; sizes are in bytes, times in seconds.
+/// Probability distribution on the non-negative reals. Sizes are in bytes, times in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Law {
-    /// Always the same.
+    /// A constant value.
     Constant(f64),
     /// Exponential.
     Exponential {
         /// Mean, above zero.
         mean: f64,
     },
-    /// The logarithm is normal.
+    /// Lognormal.
     LogNormal {
         /// Mean of the logarithm.
         mu: f64,
-        /// Standard deviation of the logarithm, from zero on.
+        /// Standard deviation of the logarithm, zero or above.
         sigma: f64,
     },
     /// Gamma.
@@ -39,7 +39,7 @@ pub enum Law {
     Pareto {
         /// Shape, above zero; the mean is infinite up to 1, the variance up to 2.
         shape: f64,
-        /// Least value, above zero.
+        /// Minimum value, above zero.
         least: f64,
     },
     /// Pareto of the second kind (Lomax): `P(X > x) = (1 + x / scale)^-shape`.
@@ -52,12 +52,12 @@ pub enum Law {
 }
 
 impl Law {
-    /// A Pareto law of this mean; `shape` is above 1.
+    /// Returns the Pareto distribution with this mean; `shape` is above 1.
     pub fn pareto_of_mean(mean: f64, shape: f64) -> Self {
         Self::Pareto { shape, least: mean * (shape - 1.0) / shape }
     }
 
-    /// One draw.
+    /// Returns one draw.
     pub fn draw(&self, rng: &mut Rng) -> f64 {
         match *self {
             Self::Constant(value) => value,
@@ -70,7 +70,7 @@ impl Law {
         }
     }
 
-    /// The mean; infinite where it is.
+    /// Returns the mean, which may be infinite.
     pub fn mean(&self) -> f64 {
         match *self {
             Self::Constant(value) => value,
@@ -85,16 +85,18 @@ impl Law {
     }
 }
 
-/// A standard normal draw (Box and Muller 1958).
+/// Returns a standard normal draw (Box and Muller 1958).
 fn normal(rng: &mut Rng) -> f64 {
     let radius = libm::sqrt(2.0 * rng.exponential(1.0));
     radius * libm::cos(core::f64::consts::TAU * rng.uniform())
 }
 
-/// A gamma draw of scale 1 (Marsaglia and Tsang 2000, "A Simple Method for Generating Gamma Variables").
+/// Returns a gamma draw of scale 1 (Marsaglia and Tsang 2000, "A Simple Method for Generating Gamma
+/// Variables").
 fn gamma(shape: f64, rng: &mut Rng) -> f64 {
     if shape < 1.0 {
-        // Their section 6: a law of shape k is one of shape k + 1 times a power of a uniform draw.
+        // Section 6 of the paper: a gamma draw of shape k is one of shape k + 1 times a power of a
+        // uniform draw.
         return gamma(shape + 1.0, rng) * libm::exp(-rng.exponential(1.0) / shape);
     }
     let d = shape - 1.0 / 3.0;
@@ -113,7 +115,7 @@ fn gamma(shape: f64, rng: &mut Rng) -> f64 {
 mod tests {
     use super::*;
 
-    /// Mean and standard deviation of many draws.
+    /// Returns mean and standard deviation of `draws` draws.
     fn moments(law: Law, draws: u32) -> (f64, f64) {
         let mut rng = Rng::stream(11, "law");
         let (mut sum, mut squares) = (0.0, 0.0);
@@ -157,7 +159,7 @@ mod tests {
         let law = Law::Pareto { shape: 1.1, least: 30_000.0 };
         assert_eq!(Law::Pareto { shape: 1.0, least: 1.0 }.mean(), f64::INFINITY);
         let above = (0..50_000).filter(|_| law.draw(&mut rng) > 300_000.0).count();
-        // 10^-1.1 of them.
+        // A fraction of 10^-1.1.
         close(above as f64 / 50_000.0, 0.0794, 0.05);
     }
 }

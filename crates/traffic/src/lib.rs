@@ -1,15 +1,14 @@
-//! What applications send and ask for, and how well they are served.
+//! Traffic of applications, and measures of their quality of service.
 //!
-//! Everything here is a pure state machine: it is told the time, draws from random streams of its own, and knows no
-//! connection. Two kinds of application there are. A [`Source`] decides by itself when it sends how much: video, voice,
-//! bursts. A [`Client`] asks a server and reacts to what arrives: a browser, a player of adaptive video, a file fetcher.
-//! The driver carries bytes between them and whatever transport it has.
+//! All types are pure state machines: the driver supplies the time, and each has its own random streams. There are two kinds of
+//! applications. A [`Source`] decides when it sends and how much: video, voice, bursts. A [`Client`] sends requests to a server
+//! and reacts to arrivals: a browser, a player of adaptive video, a file client. The driver carries the bytes over any transport.
 //!
-//! An [`Application`] is what a flow has of all this, or something simpler: a file, pages, packets at a constant rate. Sources and clients
-//! there have what a driver needs to carry their bytes: [`SourceApp`], [`ClientApp`].
+//! An [`Application`] is the application of a flow: one of these, or a file, pages, or packets at a constant rate. [`SourceApp`]
+//! and [`ClientApp`] add the bookkeeping that a driver needs.
 //!
-//! Beside them stand the measures of an application's fate: [`Timeliness`] of packets, [`Playout`] of frames, the [`voice`]
-//! quality of a call; and [`gap`], the closed-form model of what limits a window of TCP over an asymmetric link.
+//! Quality measures are [`Timeliness`] of packets, [`Playout`] of frames, and the [`voice`] quality of a call. [`gap`] is the
+//! closed-form model of the limits of a TCP window over an asymmetric link.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -1,9 +1,9 @@
-//! Video of MPEG-4: frame sizes from three autocorrelated processes, one for each type of frame.
+//! MPEG-4 video: frame sizes from three autocorrelated processes, one per frame type.
 //!
-//! The model of Matrawy, Lambadaris and Huang ("MPEG-4 Traffic Modeling Using the Transform Expand Sample Methodology", 2002): I, P and B
-//! frames follow TES processes of their own and are interleaved as the group of pictures says. Their fitted parameters are not
-//! published with it. Those here are chosen so that the means give 1000 bytes a frame, thus 200 kbit/s, the rate at which the streams of a
-//! 5 Mbit/s link number some tens, with gamma laws and short memory as measured videos have.
+//! Model of Matrawy, Lambadaris and Huang ("MPEG-4 Traffic Modeling Using the Transform Expand Sample Methodology", 2002). I, P
+//! and B frames follow separate TES processes, interleaved by the group of pictures. The paper does not publish its fitted
+//! parameters. The means here are 1000 bytes per frame, thus 200 kbit/s: a link of 5 Mbit/s then carries 25 streams. The gamma
+//! distributions and short memory follow measured videos.
 
 use bentpipe_base::{Duration, Rng};
 
@@ -14,19 +14,19 @@ use crate::tes::Tes;
 /// Type of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameType {
-    /// Coded by itself.
+    /// Coded independently.
     I,
     /// Predicted from an earlier frame.
     P,
-    /// Predicted from both sides.
+    /// Predicted from earlier and later frames.
     B,
 }
 
-/// Marginal law and memory of the frames of one type.
+/// Marginal distribution and memory of one frame type.
 struct Marginal {
     mean_bytes: f64,
     variation: f64,
-    /// Widest step of the TES process.
+    /// Maximum step of the TES process.
     width: f64,
 }
 
@@ -36,22 +36,22 @@ const MARGINALS: [Marginal; 3] = [
     Marginal { mean_bytes: 585.0, variation: 0.70, width: 0.40 },
 ];
 
-/// Tip of the stitching transform.
+/// Peak position of the stitching transform.
 const STITCH: f64 = 0.5;
 
-/// Description of a video.
+/// Configuration of a video.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// Types of the frames of a group of pictures, in the order of transmission; at least one.
+    /// Frame types of a group of pictures in transmission order; at least one.
     pub group: Vec<FrameType>,
-    /// Frames a second, above zero.
+    /// Frames per second, above zero.
     pub frames_per_s: f64,
-    /// Multiplies all frame sizes, above zero.
+    /// Factor of all frame sizes, above zero.
     pub rate_factor: f64,
 }
 
 impl Default for Config {
-    /// IBBPBBPBBPBB, 25 frames a second, 200 kbit/s.
+    /// IBBPBBPBBPBB, 25 frames per second, 200 kbit/s.
     fn default() -> Self {
         use FrameType::{B, I, P};
         Self { group: vec![I, B, B, P, B, B, P, B, B, P, B, B], frames_per_s: 25.0, rate_factor: 1.0 }
@@ -59,14 +59,14 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Mean payload bytes a second.
+    /// Returns the mean payload in bytes per second.
     pub fn mean_bytes_per_s(&self) -> f64 {
         let group: f64 = self.group.iter().map(|frame| MARGINALS[*frame as usize].mean_bytes).sum();
         group * self.rate_factor * self.frames_per_s / self.group.len() as f64
     }
 }
 
-/// What all videos of one description have in common: made once, cheap to clone.
+/// Shared data of all videos with the same configuration; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Style {
     group: Vec<FrameType>,
@@ -75,7 +75,7 @@ pub struct Style {
 }
 
 impl Style {
-    /// Of a description.
+    /// Computes the shared data of a configuration.
     pub fn new(config: &Config) -> Self {
         let sizes =
             MARGINALS.map(|law| GammaQuantiles::new(law.mean_bytes * config.rate_factor, law.variation));
@@ -87,30 +87,30 @@ impl Style {
 #[derive(Clone, Debug)]
 pub struct Mpeg {
     style: Style,
-    /// What the sizes of the frames of each type follow.
+    /// Processes of the frame sizes, one per type.
     walks: [Tes; 3],
-    /// Frames sent.
+    /// Number of frames sent.
     sent: u64,
-    /// Place in the group of pictures of the first.
+    /// Index of the first frame in its group of pictures.
     phase: u64,
     rng: Rng,
 }
 
 impl Mpeg {
-    /// A video that begins at a random place of its group of pictures.
+    /// Makes a video that begins at a random position of its group of pictures.
     pub fn new(style: Style, mut rng: Rng) -> Self {
         let phase = rng.below(style.group.len() as u64);
         let walks = MARGINALS.map(|law| Tes::new(rng.uniform(), (law.width, 0.0), STITCH));
         Self { style, walks, sent: 0, phase, rng }
     }
 
-    /// The next frame.
+    /// Returns the next frame.
     pub fn next_emission(&mut self) -> Emission {
         let place = (self.phase + self.sent) % self.style.group.len() as u64;
         let frame = self.style.group[place as usize];
         let level = self.walks[frame as usize].next_level(&mut self.rng);
         let bytes = libm::round(self.style.sizes[frame as usize].at(level)).max(1.0) as u32;
-        // From the start, so that rounding does not add up.
+        // Computed from the start time, so that rounding errors do not accumulate.
         let at = Duration::from_secs_f64(self.sent as f64 / self.style.frames_per_s);
         self.sent += 1;
         Emission { at, bytes, stream: frame as u8 }

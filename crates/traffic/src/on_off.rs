@@ -1,57 +1,57 @@
-//! A source that sends at a constant rate in bursts between silences.
+//! On-off source: constant rate in bursts, separated by silences.
 //!
-//! With exponential times it is the usual model of a burst of interactive or voice traffic; with Pareto times of shape between 1 and 2
-//! many of them together are self-similar (Willinger, Taqqu, Sherman and Wilson, "Self-Similarity Through High-Variability",
-//! IEEE/ACM Transactions on Networking 5, 1997).
+//! With exponential times it models bursts of interactive or voice traffic. With Pareto times of shape between 1 and 2, the sum
+//! of many sources is self-similar (Willinger, Taqqu, Sherman and Wilson, "Self-Similarity Through High-Variability", IEEE/ACM
+//! Transactions on Networking 5, 1997).
 
 use bentpipe_base::{Duration, Rate, Rng};
 
 use crate::emission::Emission;
 use crate::law::Law;
 
-/// How long bursts and silences last.
+/// Distribution of the lengths of bursts and silences.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Times {
     /// Exponential.
     Exponential,
-    /// Pareto of this shape, above 1.
+    /// Pareto with this shape, above 1.
     Pareto {
         /// Shape.
         shape: f64,
     },
 }
 
-/// How packets follow each other within a burst.
+/// Intervals between packets within a burst.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Spacing {
-    /// Evenly.
+    /// A constant value.
     #[default]
     Even,
-    /// Each interval between half and one and a half of the mean (`random_` of ns-2's CBR).
+    /// Uniform between 0.5 and 1.5 times the mean (`random_` of ns-2's CBR).
     Uniform,
-    /// Exponentially: without silences the packets are a Poisson process.
+    /// Exponential: without silences the packets form a Poisson process.
     Exponential,
 }
 
-/// Description of a source.
+/// Configuration of a source.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Config {
-    /// Rate within a burst, on the size on the wire; above zero.
+    /// Rate within a burst in wire bytes, above zero.
     pub rate: Rate,
-    /// Size of a packet on the wire, headers included.
+    /// Packet size on the wire, headers included.
     pub packet_bytes: u32,
     /// Mean length of a burst.
     pub on: Duration,
     /// Mean length of a silence.
     pub off: Duration,
-    /// The law of both.
+    /// Distribution of both lengths.
     pub times: Times,
-    /// How the packets of a burst follow each other.
+    /// Intervals between packets of a burst.
     pub spacing: Spacing,
 }
 
 impl Default for Config {
-    /// The values of ns-2: 64 kbit/s in packets of 210 bytes, half a second on, half a second off.
+    /// Values of ns-2: 64 kbit/s in packets of 210 bytes, 0.5 s on, 0.5 s off.
     fn default() -> Self {
         let half = Duration::from_millis(500);
         Self {
@@ -73,15 +73,15 @@ pub struct OnOff {
     interval: Duration,
     spacing: Spacing,
     payload: u32,
-    /// When the next packet leaves.
+    /// Send time of the next packet.
     at: Duration,
-    /// Packets left of this burst.
+    /// Packets left in this burst.
     left: u64,
     rng: Rng,
 }
 
 impl OnOff {
-    /// A source whose packets have `header_bytes` of headers, fewer than the packet.
+    /// Makes a source whose packets have `header_bytes` bytes of headers, less than the packet size.
     pub fn new(config: &Config, header_bytes: u32, rng: Rng) -> Self {
         let law = |mean: Duration| match config.times {
             _ if mean.is_zero() => Law::Constant(0.0),
@@ -100,13 +100,13 @@ impl OnOff {
         };
         source.left = source.burst();
         if source.spacing != Spacing::Even {
-            // Many sources do not begin together.
+            // A random first gap, so that sources do not start together.
             source.at = source.gap();
         }
         source
     }
 
-    /// The next packet.
+    /// Returns the next packet.
     pub fn next_emission(&mut self) -> Emission {
         if self.left == 0 {
             self.at += Duration::from_secs_f64(self.off.draw(&mut self.rng));
@@ -119,7 +119,7 @@ impl OnOff {
         emission
     }
 
-    /// Time to the next packet.
+    /// Returns the time to the next packet.
     fn gap(&mut self) -> Duration {
         let mean = self.interval.as_secs_f64();
         match self.spacing {
@@ -129,7 +129,7 @@ impl OnOff {
         }
     }
 
-    /// Packets of a burst: its length in whole packets, at least one.
+    /// Returns the packets of a burst: its length in whole packets, at least one.
     fn burst(&mut self) -> u64 {
         let packets = self.on.draw(&mut self.rng) / self.interval.as_secs_f64();
         libm::round(packets).max(1.0) as u64
@@ -140,7 +140,7 @@ impl OnOff {
 mod tests {
     use super::*;
 
-    /// Share of the time in bursts, and bursts a second, of a long run.
+    /// Returns the fraction of time in bursts, and the bursts per second, in a long run.
     fn shares(config: Config) -> (f64, f64) {
         let mut source = OnOff::new(&config, 10, Rng::stream(3, "on-off"));
         let interval = config.rate.time_for(u64::from(config.packet_bytes)).as_secs_f64();
@@ -168,7 +168,7 @@ mod tests {
         assert!((busy - 0.5).abs() < 0.06, "{busy}");
     }
 
-    /// Mean and standard deviation of the intervals, over the mean interval.
+    /// Returns mean and standard deviation of the intervals, relative to the mean interval.
     fn intervals(spacing: Spacing) -> (f64, f64) {
         let config = Config { off: Duration::ZERO, spacing, ..Config::default() };
         let mean = config.rate.time_for(u64::from(config.packet_bytes)).as_secs_f64();

@@ -1,76 +1,76 @@
-//! How well applications were served, as results show it.
+//! Quality of service of applications, as shown in results.
 
 use serde::Serialize;
 
-/// How the application of a flow was served, in its own terms: nothing for those that do not say.
+/// Measures of a flow's application; absent for applications that define none.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ServiceOutcome {
-    /// Of live video.
+    /// Live video.
     pub stream: Option<StreamOutcome>,
-    /// Of a telephone call.
+    /// Telephone call.
     pub call: Option<CallOutcome>,
-    /// Of a client that fetches pages or files.
+    /// Client that fetches pages or files.
     pub transfers: Option<TransferOutcome>,
-    /// Of a player of adaptive video.
+    /// Player of adaptive video.
     pub player: Option<PlayerOutcome>,
 }
 
-/// How live video arrived. The packets of the rates are those that the application sent, in full segments over TCP.
+/// Measures of live video. Rates refer to the packets sent by the application, in full segments over TCP.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct StreamOutcome {
     /// Frames sent.
     pub frames_sent: u64,
-    /// Share of the frames whose time has come that were not complete when they were to be shown.
+    /// Fraction of the due frames that were incomplete at their playout time.
     pub frames_missed: f64,
-    /// Packets that arrived soon enough after the one before, over packets sent.
+    /// Packets that arrived within the threshold after the previous one, over packets sent.
     pub real_time_index: f64,
     /// Packets that arrived later than that, over packets sent.
     pub delayed_packets_rate: f64,
-    /// Losses, each transmission counted, over packets sent.
+    /// Lost transmissions over packets sent.
     pub packet_drop_rate: f64,
 }
 
-/// How a call sounded.
+/// Measures of a call.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct CallOutcome {
-    /// Delay from the sound at one end until it is heard at the other.
+    /// Mouth-to-ear delay in ms.
     pub mouth_to_ear_ms: f64,
-    /// Share of the packets that did not come in time to be played.
+    /// Fraction of the packets that arrived too late to be played, or never.
     pub lost: f64,
-    /// The rating R of the E-model.
+    /// Rating R of the E-model.
     pub rating: f64,
-    /// The mean opinion score that it stands for.
+    /// Mean opinion score of that rating.
     pub mos: f64,
 }
 
-/// How long transfers took, from the wish to the last byte.
+/// Measures of transfers, timed from the request to the last byte.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct TransferOutcome {
-    /// Pages or files that arrived as a whole.
+    /// Pages or files that arrived completely.
     pub completed: u64,
-    /// Connections that ended before their time.
+    /// Connections that ended early.
     pub failed_connections: u64,
-    /// Mean in seconds; null without any, like all that follow.
+    /// Mean in seconds; null without transfers, as the values below.
     pub mean_s: Option<f64>,
     /// Median in seconds.
     pub median_s: Option<f64>,
-    /// 95 of a hundred took no longer.
+    /// 95th percentile in seconds.
     pub p95_s: Option<f64>,
 }
 
-/// How an adaptive video was to watch.
+/// Measures of adaptive video.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct PlayerOutcome {
-    /// Time until the picture moved; null if it never did.
+    /// Time to the start of the playback in seconds; null if it never started.
     pub startup_s: Option<f64>,
-    /// Times at which it stopped for want of data.
+    /// Number of stalls.
     pub stalls: u64,
-    /// For how long in all.
+    /// Total duration of stalls in seconds.
     pub stalled_s: f64,
-    /// That, over the time since the picture first moved.
+    /// Total duration of stalls over the time since the playback started.
     pub rebuffering_ratio: f64,
-    /// Mean rate of the video fetched; null without any.
+    /// Mean rate of the fetched video in bit/s; null without segments.
     pub mean_rate_bps: Option<f64>,
-    /// Changes of quality.
+    /// Number of quality changes.
     pub switches: u64,
 }

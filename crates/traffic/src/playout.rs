@@ -1,17 +1,17 @@
-//! Playing of a live video whose frames arrive over a network.
+//! Playout of live video whose frames arrive over a network.
 
 use std::collections::VecDeque;
 
 use bentpipe_base::{Duration, Instant};
 
-/// Judges frames by a playout clock: the first frame is played `delay` after it is complete, every other as much later as it was sent later.
-/// A frame that is not complete then is late.
+/// Playout clock for frames. The first frame is played `delay` after it is complete, the others with the original spacing. A
+/// frame that is incomplete at its time is late.
 #[derive(Clone, Debug)]
 pub struct Playout {
     delay: Duration,
-    /// From the sending of a frame to its playing.
+    /// Time from sending to playing a frame.
     offset: Option<Duration>,
-    /// Frames not complete: when they were sent, and the last byte of each in the stream.
+    /// Incomplete frames: send time, and position of the last byte in the stream.
     open: VecDeque<(Instant, u64)>,
     sent: u64,
     in_time: u64,
@@ -19,18 +19,18 @@ pub struct Playout {
 }
 
 impl Playout {
-    /// With a playout delay.
+    /// Makes a clock with this playout delay.
     pub fn new(delay: Duration) -> Self {
         Self { delay, offset: None, open: VecDeque::new(), sent: 0, in_time: 0, late: 0 }
     }
 
-    /// A frame was sent whose last byte is the `end`th of the stream.
+    /// Records a sent frame whose last byte is at position `end` of the stream.
     pub fn handle_sent(&mut self, now: Instant, end: u64) {
         self.sent += 1;
         self.open.push_back((now, end));
     }
 
-    /// A stream without gaps arrived up to its `end`th byte.
+    /// Handles the arrival of the stream up to position `end` without gaps.
     pub fn handle_stream(&mut self, now: Instant, end: u64) {
         while let Some(&(sent, _)) = self.open.front().filter(|(_, last)| *last <= end) {
             self.open.pop_front();
@@ -38,7 +38,7 @@ impl Playout {
         }
     }
 
-    /// A frame arrived that was sent then; for transports that deliver frames in any order.
+    /// Handles a complete frame that was sent at `sent`; for transports that deliver frames in any order.
     pub fn handle_frame(&mut self, now: Instant, sent: Instant) {
         self.open.retain(|(open, _)| *open != sent);
         self.judge(now, sent);
@@ -52,12 +52,12 @@ impl Playout {
         self.late += u64::from(transit > offset);
     }
 
-    /// Frames that were complete in time.
+    /// Returns the number of frames complete in time.
     pub fn in_time(&self) -> u64 {
         self.in_time
     }
 
-    /// Share of the frames whose time has come that could not be played: late, or not there.
+    /// Returns the fraction of the due frames that could not be played: late or missing.
     pub fn missed(&self, now: Instant) -> f64 {
         let overdue = |(sent, _): &&(Instant, u64)| self.offset.is_none_or(|offset| *sent + offset < now);
         let missing = self.late + self.open.iter().filter(overdue).count() as u64;
@@ -80,12 +80,12 @@ mod tests {
         for frame in 0..5 {
             playout.handle_sent(at(40 * frame), 1000 * (frame + 1));
         }
-        // The first takes 300 ms: every frame has 400.
+        // The first frame takes 300 ms, so every frame has 400 ms.
         playout.handle_stream(at(300), 1999);
         playout.handle_stream(at(440), 2000);
         playout.handle_stream(at(481), 3500);
         assert_eq!((playout.in_time(), playout.missed(at(481))), (2, 1.0 / 3.0));
-        // The two that never arrive are missed when their time has come.
+        // The two frames that never arrive count as missed at their playout times.
         assert_eq!(playout.missed(at(521)), 0.5);
         assert_eq!(playout.missed(at(1000)), 0.6);
     }

@@ -1,4 +1,4 @@
-//! Sources: applications that decide by themselves when they send.
+//! Sources: applications that decide when they send.
 
 use crate::emission::Emission;
 use crate::frames::Frames;
@@ -6,21 +6,21 @@ use crate::mpeg::Mpeg;
 use crate::on_off::OnOff;
 use crate::voice::Talker;
 
-/// A source of messages in the order of their times.
+/// Source of messages in the order of their times.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// Bursts and silences.
     OnOff(OnOff),
-    /// Video of a stochastic model.
+    /// Video from a stochastic model.
     Mpeg(Mpeg),
-    /// Video of recorded frame sizes.
+    /// Video from recorded frame sizes.
     Frames(Frames),
     /// One direction of a telephone call.
     Talker(Talker),
 }
 
 impl Source {
-    /// The next message; none if there is no more.
+    /// Returns the next message; `None` after the last.
     pub fn next_emission(&mut self) -> Option<Emission> {
         match self {
             Self::OnOff(source) => Some(source.next_emission()),

@@ -1,4 +1,4 @@
-//! A source with its messages on their way, and how they are judged where they arrive.
+//! A source with its messages in flight, and the quality measurement at the receiver.
 
 use std::collections::BTreeMap;
 
@@ -11,42 +11,42 @@ use crate::source::Source;
 use crate::timeliness::Timeliness;
 use crate::voice::{Listener, mean_opinion_score};
 
-/// A source, its messages on their way, and the judges at the far end.
+/// A source, its messages in flight, and the measurement at the far end.
 #[derive(Debug)]
 pub struct SourceApp {
     source: Source,
     next: Option<Emission>,
-    /// Payload of a full packet.
+    /// Payload bytes of a full packet.
     packet_bytes: u64,
     coalesces: bool,
-    /// Messages sent.
+    /// Number of messages sent.
     messages: u64,
-    /// Bytes of them.
+    /// Bytes of the messages sent.
     bytes: u64,
-    /// Packets sent, over UDP.
+    /// Number of packets sent over UDP.
     packets: u64,
-    /// Over UDP: messages not complete, with when they were sent and what is missing, by number.
+    /// Over UDP: incomplete messages, keyed by number, with send time and missing bytes.
     open: BTreeMap<u64, (Instant, u64)>,
-    /// Over TCP: bytes read in order, and segments that brought something new.
+    /// Over TCP: bytes read in order, and segments with new data.
     read: u64,
     fresh_segments: u64,
     judge: Judge,
 }
 
-/// Who listens or watches at the far end.
+/// Quality measurement at the far end.
 #[derive(Debug)]
 pub enum Judge {
-    /// Nobody.
+    /// None.
     Nobody,
-    /// Somebody who watches a live video.
+    /// Viewer of live video.
     Viewer(Timeliness, Playout),
-    /// The other side of a call.
+    /// Listener of a call.
     Listener(Listener),
 }
 
 impl SourceApp {
-    /// A source whose packets have so many bytes of payload when they are full. If it coalesces, only whole packets are written to a stream
-    /// while more is to come.
+    /// Makes an application whose full packets have `packet_bytes` of payload. If it coalesces, only whole packets are written to
+    /// a stream while more data follows.
     pub fn new(mut source: Source, judge: Judge, packet_bytes: u32, coalesces: bool) -> Self {
         Self {
             next: source.next_emission(),
@@ -63,12 +63,12 @@ impl SourceApp {
         }
     }
 
-    /// When the next message is due, after the start; never if there is none.
+    /// Returns the time of the next message relative to the start; infinite if there is none.
     pub fn due(&self) -> Duration {
         self.next.map_or(Duration::MAX, |emission| emission.at)
     }
 
-    /// The message that is due.
+    /// Returns the message that is due.
     pub fn take(&mut self, now: Instant) -> Option<Emission> {
         let emission = std::mem::replace(&mut self.next, self.source.next_emission())?;
         self.messages += 1;
@@ -79,7 +79,7 @@ impl SourceApp {
         Some(emission)
     }
 
-    /// The message that is due, with its number, for a transport of messages.
+    /// Returns the message that is due, with its number, for a message transport.
     pub fn take_message(&mut self, now: Instant, start: Instant) -> Option<(u64, Emission)> {
         if start + self.due() > now {
             return None;
@@ -89,14 +89,14 @@ impl SourceApp {
         Some((self.messages, emission))
     }
 
-    /// The message taken last is on its way; of interest if somebody judges it.
+    /// Records the last message as in flight, if quality is measured.
     fn expect(&mut self, now: Instant, emission: Emission) {
         if !matches!(self.judge, Judge::Nobody) {
             self.open.insert(self.messages, (now, u64::from(emission.bytes)));
         }
     }
 
-    /// A message arrived as a whole.
+    /// Handles a message that arrived completely.
     fn handle_message(&mut self, now: Instant, number: u64) {
         let Some((sent, _)) = self.open.remove(&number) else { return };
         match &mut self.judge {
@@ -106,7 +106,7 @@ impl SourceApp {
         }
     }
 
-    /// Bytes to have been written to the connection by now.
+    /// Returns the bytes that should be written to the connection by now.
     pub fn writable(&self) -> u64 {
         if self.coalesces && self.next.is_some() {
             self.bytes - self.bytes % self.packet_bytes
@@ -115,7 +115,7 @@ impl SourceApp {
         }
     }
 
-    /// Bytes were read from the connection.
+    /// Handles `bytes` read from the connection.
     pub fn handle_read(&mut self, now: Instant, bytes: u64) {
         self.read += bytes;
         if let Judge::Viewer(_, playout) = &mut self.judge {
@@ -123,7 +123,7 @@ impl SourceApp {
         }
     }
 
-    /// The receiving end has got so many segments with something new.
+    /// Handles the count of segments with new data at the receiving end.
     pub fn handle_segments(&mut self, now: Instant, fresh: u64) {
         if let Judge::Viewer(timeliness, _) = &mut self.judge
             && fresh > self.fresh_segments
@@ -133,7 +133,7 @@ impl SourceApp {
         self.fresh_segments = fresh;
     }
 
-    /// A packet arrived with so many bytes of a message.
+    /// Handles a packet with `bytes` bytes of a message.
     pub fn handle_packet(&mut self, now: Instant, message: u64, bytes: u64) {
         if let Judge::Viewer(timeliness, _) = &mut self.judge {
             timeliness.handle_packet(now);
@@ -141,7 +141,7 @@ impl SourceApp {
         self.handle_part(now, message, bytes);
     }
 
-    /// A part of a message arrived, each once.
+    /// Handles a part of a message; each part arrives once.
     pub fn handle_part(&mut self, now: Instant, message: u64, bytes: u64) {
         let Some((_, missing)) = self.open.get_mut(&message) else { return };
         *missing -= bytes;
@@ -150,17 +150,17 @@ impl SourceApp {
         }
     }
 
-    /// A packet was sent over UDP.
+    /// Counts a packet sent over UDP.
     pub fn note_packet(&mut self) {
         self.packets += 1;
     }
 
-    /// Packets sent over UDP.
+    /// Returns the number of packets sent over UDP.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// How it was served by now. Its transport sent so many packets for the first time, and so many were lost on the way.
+    /// Returns the measures up to `now`. The transport sent `sent` packets for the first time, and `lost` were lost.
     pub fn service(&self, now: Instant, (sent, lost): (u64, u64)) -> ServiceOutcome {
         match &self.judge {
             Judge::Nobody => ServiceOutcome::default(),
@@ -181,7 +181,7 @@ impl SourceApp {
         }
     }
 
-    /// How a listener was served who heard anything.
+    /// Returns the measures of a call, if any packet arrived.
     fn call(&self, listener: &Listener, now: Instant) -> Option<CallOutcome> {
         let pending = self.open.values().filter(|(sent, _)| !listener.is_due(*sent, now)).count() as u64;
         let due = self.messages - pending;

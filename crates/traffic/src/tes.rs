@@ -1,10 +1,10 @@
-//! Transform-Expand-Sample processes: uniform numbers with a chosen autocorrelation.
+//! Transform-Expand-Sample processes: uniform variates with a given autocorrelation.
 //!
 //! Melamed, "TES: A Class of Methods for Generating Autocorrelated Uniform Variates", ORSA Journal on Computing 3, 1991.
 
 use bentpipe_base::Rng;
 
-/// A TES+ process: a walk on the circle of circumference 1, whose place is uniform and changes slowly.
+/// TES+ process: a slow random walk on the circle of circumference 1 with uniform marginal distribution.
 #[derive(Clone, Debug)]
 pub struct Tes {
     place: f64,
@@ -14,13 +14,13 @@ pub struct Tes {
 }
 
 impl Tes {
-    /// A process that begins at `place` in `[0, 1)` and moves by up to `width` (0 to 1) at each step, `drift` of it (-1 to 1)
-    /// forward; `stitch` (0 to 1) is where the sawtooth of the stitching transform has its tip.
+    /// Makes a process that begins at `place` in `[0, 1)`. Each step is at most `width` (0 to 1), of which `drift` (-1 to 1)
+    /// is forward. `stitch` (0 to 1) is the peak position of the stitching transform.
     pub fn new(place: f64, (width, drift): (f64, f64), stitch: f64) -> Self {
         Self { place, step_least: -width * (1.0 - drift) / 2.0, step_width: width, stitch }
     }
 
-    /// The next number, from a uniform draw.
+    /// Returns the next value, from a uniform draw.
     pub fn next_level(&mut self, rng: &mut Rng) -> f64 {
         self.step(rng.uniform())
     }

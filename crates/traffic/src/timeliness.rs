@@ -1,9 +1,9 @@
-//! The real-time performance index of a stream of packets.
+//! Real-time performance index of a packet stream.
 
 use bentpipe_base::{Duration, Instant};
 
-/// Sorts packets by whether they kept up with the one before, as Papadimitriou and Tsaoussidis do ("Evaluating TCP Mechanisms for Real-Time
-/// Streaming over Satellite Links", section 4): a packet is timely if it arrives within the threshold after the last.
+/// Counts timely and delayed packets as Papadimitriou and Tsaoussidis do ("Evaluating TCP Mechanisms for Real-Time Streaming over
+/// Satellite Links", section 4). A packet is timely if it arrives within the threshold after the previous one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timeliness {
     threshold: Duration,
@@ -13,12 +13,12 @@ pub struct Timeliness {
 }
 
 impl Timeliness {
-    /// With a threshold; theirs is 200 ms.
+    /// Makes a counter with this threshold; the paper uses 200 ms.
     pub fn new(threshold: Duration) -> Self {
         Self { threshold, last: None, timely: 0, delayed: 0 }
     }
 
-    /// A packet arrived that had not arrived before. The first is timely.
+    /// Handles the first arrival of a packet. The first packet of the stream is timely.
     pub fn handle_packet(&mut self, now: Instant) {
         let in_time = self.last.is_none_or(|last| now.since(last) <= self.threshold);
         self.timely += u64::from(in_time);
@@ -26,12 +26,12 @@ impl Timeliness {
         self.last = Some(now);
     }
 
-    /// Timely packets for each that the application sent, at most 1: the real-time performance index.
+    /// Returns the real-time performance index: timely packets over packets sent, at most 1.
     pub fn index(&self, sent: u64) -> f64 {
         share(self.timely, sent)
     }
 
-    /// Delayed packets for each that the application sent.
+    /// Returns delayed packets over packets sent.
     pub fn delayed_rate(&self, sent: u64) -> f64 {
         share(self.delayed, sent)
     }

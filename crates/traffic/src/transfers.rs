@@ -2,28 +2,28 @@ use bentpipe_base::Duration;
 
 use crate::outcome::TransferOutcome;
 
-/// Durations of transfers that are complete.
+/// Durations of complete transfers.
 #[derive(Clone, Default, Debug)]
 pub struct Transfers(Vec<Duration>);
 
 impl Transfers {
-    /// Another one.
+    /// Adds a duration.
     pub(crate) fn note(&mut self, time: Duration) {
         self.0.push(time);
     }
 
-    /// How many.
+    /// Returns the number of transfers.
     pub fn count(&self) -> u64 {
         self.0.len() as u64
     }
 
-    /// Their mean; none without any.
+    /// Returns the mean duration; `None` without transfers.
     pub fn mean(&self) -> Option<Duration> {
         let sum = self.0.iter().fold(Duration::ZERO, |sum, time| sum + *time);
         (!self.0.is_empty()).then(|| sum / self.count())
     }
 
-    /// The shortest time that at least a share `p` (above 0 to 1) of them does not exceed; none without any.
+    /// Returns the `p` quantile (above 0 to 1) of the durations; `None` without transfers.
     pub fn quantile(&self, p: f64) -> Option<Duration> {
         let mut sorted = self.0.clone();
         sorted.sort_unstable();
@@ -31,7 +31,7 @@ impl Transfers {
         sorted.get(rank.saturating_sub(1)).copied()
     }
 
-    /// What results show, with so many connections that ended before their time.
+    /// Returns the measures for results; `failed_connections` connections ended early.
     pub fn outcome(&self, failed_connections: u64) -> TransferOutcome {
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
         TransferOutcome {

@@ -1,7 +1,7 @@
-//! Telephony: what a talker sends, and how good a call sounds.
+//! Telephony: packets of a talker, and the quality of a call.
 //!
-//! The quality is that of the E-model (ITU-T G.107, 2015) with all its parameters at their defaults but delay and loss: a rating
-//! `R = 93.2 - Id - Ie,eff` and from it a mean opinion score.
+//! The quality follows the E-model (ITU-T G.107, 2015). All parameters except delay and loss have their defaults. The result is a
+//! rating `R = 93.2 - Id - Ie,eff` and a mean opinion score.
 
 use bentpipe_base::{Duration, Instant, Rng};
 
@@ -18,7 +18,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Payload of a packet.
+    /// Returns the payload bytes of a packet.
     fn payload_bytes(self) -> u32 {
         match self {
             Self::G711 => 160,
@@ -26,7 +26,7 @@ impl Codec {
         }
     }
 
-    /// Time from the first sound in a packet until it can be sent: the packet itself, and what the coder looks ahead.
+    /// Returns the delay from the first sound of a packet to its transmission: packet length and look-ahead of the coder.
     pub fn delay(self) -> Duration {
         match self {
             Self::G711 => PACKET,
@@ -43,17 +43,17 @@ impl Codec {
     }
 }
 
-/// Sound in a packet.
+/// Duration of sound in a packet.
 const PACKET: Duration = Duration::from_millis(20);
 /// Mean lengths of talk spurts and pauses, both exponential (ITU-T P.59).
 const SPURT_S: f64 = 1.004;
 const PAUSE_S: f64 = 1.587;
 
-/// One direction of a call: a packet every 20 ms while its talker talks.
+/// One direction of a call: a packet every 20 ms during talk spurts.
 #[derive(Clone, Debug)]
 pub struct Talker {
     payload: u32,
-    /// Without silence suppression it is always talking.
+    /// False if pauses are also sent.
     suppresses: bool,
     at: Duration,
     spurt_ends: Duration,
@@ -61,7 +61,7 @@ pub struct Talker {
 }
 
 impl Talker {
-    /// A talker who begins with a spurt; with `suppress_silence`, pauses are not sent.
+    /// Makes a talker who begins with a talk spurt; with `suppress_silence` pauses are not sent.
     pub fn new(codec: Codec, suppress_silence: bool, rng: Rng) -> Self {
         let (payload, at) = (codec.payload_bytes(), Duration::ZERO);
         let mut talker = Self { payload, suppresses: suppress_silence, at, spurt_ends: at, rng };
@@ -69,7 +69,7 @@ impl Talker {
         talker
     }
 
-    /// The next packet.
+    /// Returns the next packet.
     pub fn next_emission(&mut self) -> Emission {
         if self.suppresses && self.at >= self.spurt_ends {
             let pause = Law::Exponential { mean: PAUSE_S }.draw(&mut self.rng);
@@ -86,8 +86,8 @@ impl Talker {
     }
 }
 
-/// The rating R of a call with this delay from mouth to ear, in which a share `lost` (0 to 1) of the packets is missing when it is to be
-/// heard. Losses are taken as independent (`BurstR` = 1) and echo as cancelled.
+/// Returns the rating R of a call with this mouth-to-ear delay. A fraction `lost` (0 to 1) of the packets is missing at playout.
+/// Losses count as independent (`BurstR` = 1), and echo as cancelled.
 pub fn rating(codec: Codec, mouth_to_ear: Duration, lost: f64) -> f64 {
     let (ie, bpl) = codec.impairment();
     let percent = 100.0 * lost;
@@ -107,55 +107,55 @@ fn delay_impairment(delay: Duration) -> f64 {
     25.0 * (root(x) - 3.0 * root(x / 3.0) + 2.0)
 }
 
-/// The mean opinion score of a rating (G.107 annex B): 1 bad to 4.5 excellent.
+/// Returns the mean opinion score of a rating (G.107 annex B): 1 bad to 4.5 excellent.
 pub fn mean_opinion_score(rating: f64) -> f64 {
     match rating {
         r if r <= 0.0 => 1.0,
         r if r >= 100.0 => 4.5,
-        // The cubic dips below 1 for very small ratings.
+        // The cubic falls below 1 for very small ratings.
         r => (1.0 + 0.035 * r + r * (r - 60.0) * (100.0 - r) * 7e-6).max(1.0),
     }
 }
 
-/// The listening end of a call: a playout delay fixed by the first packet, and what came in time for it.
+/// Listening end of a call. The first packet sets the playout delay; packets in time are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct Listener {
     codec: Codec,
     jitter_buffer: Duration,
-    /// From the sending of a packet to its playing.
+    /// Time from sending to playing a packet.
     offset: Option<Duration>,
     in_time: u64,
 }
 
 impl Listener {
-    /// A listener whose first packet waits for `jitter_buffer`.
+    /// Makes a listener who holds the first packet for `jitter_buffer`.
     pub fn new(codec: Codec, jitter_buffer: Duration) -> Self {
         Self { codec, jitter_buffer, offset: None, in_time: 0 }
     }
 
-    /// A packet arrived so long after it was sent.
+    /// Handles a packet that arrived `transit` after it was sent.
     pub fn handle_packet(&mut self, transit: Duration) {
         let buffer = self.jitter_buffer;
         let offset = *self.offset.get_or_insert(transit + buffer);
         self.in_time += u64::from(transit <= offset);
     }
 
-    /// The rating of the call in which `sent` packets were sent that must have arrived by now; none before the first arrived.
+    /// Returns the rating of a call with `sent` due packets; `None` before the first arrival.
     pub fn rating(&self, sent: u64) -> Option<f64> {
         Some(rating(self.codec, self.mouth_to_ear()?, self.lost(sent)))
     }
 
-    /// Share of the packets that were not played, of `sent` that must have arrived by now.
+    /// Returns the fraction of the `sent` due packets that were not played.
     pub fn lost(&self, sent: u64) -> f64 {
         1.0 - self.in_time as f64 / sent.max(self.in_time).max(1) as f64
     }
 
-    /// From the sound at one end until it is heard at the other; none before the first packet arrived.
+    /// Returns the mouth-to-ear delay; `None` before the first arrival.
     pub fn mouth_to_ear(&self) -> Option<Duration> {
         Some(self.codec.delay() + self.offset?)
     }
 
-    /// Whether a packet sent then is to be played by now.
+    /// True if a packet sent at `sent` is due by `now`.
     pub fn is_due(&self, sent: Instant, now: Instant) -> bool {
         self.offset.is_none_or(|offset| sent + offset < now)
     }
@@ -171,7 +171,7 @@ mod tests {
     fn the_best_call_scores_4_41() {
         assert!((rating(Codec::G711, MS(50), 0.0) - 93.2).abs() < 1e-12);
         assert!((mean_opinion_score(93.2) - 4.409).abs() < 0.001);
-        // G.107 table B.1: the borders between the categories of satisfaction.
+        // G.107 table B.1: borders between the categories of satisfaction.
         for (r, mos) in [(90.0, 4.34), (80.0, 4.03), (70.0, 3.60), (60.0, 3.10), (50.0, 2.58)] {
             assert!((mean_opinion_score(r) - mos).abs() < 0.01, "{r}: {}", mean_opinion_score(r));
         }
@@ -185,7 +185,7 @@ mod tests {
         let exact = 25.0 * (1.122_462_048 - 3.0 * 1.000_228_490 + 2.0);
         assert!((delay_impairment(MS(200)) - exact).abs() < 1e-5);
         assert!((20.0..30.0).contains(&delay_impairment(MS(400))));
-        // As many per cent as Bpl takes half of what is left.
+        // With a loss in percent equal to Bpl, half of the remaining rating is lost.
         assert!((rating(Codec::G729, MS(0), 0.19) - (93.2 - 11.0 - 42.0)).abs() < 1e-9);
     }
 
@@ -207,7 +207,7 @@ mod tests {
         for transit in [50, 90, 91, 70] {
             listener.handle_packet(MS(transit));
         }
-        // 20 ms in the packet, 90 ms until it is played; 1 of 4 lost.
+        // 20 ms in the packet and 90 ms until it is played; 1 of 4 packets is lost.
         let wanted = rating(Codec::G711, MS(110), 0.25);
         assert!((listener.rating(4).unwrap() - wanted).abs() < 1e-12);
         assert_eq!(listener.lost(4), 0.25);

@@ -1,4 +1,4 @@
-//! Models of web pages: how large, of how many objects, how long they are read.
+//! Models of web pages: sizes, numbers of objects, reading times.
 
 use bentpipe_base::{Duration, Rng};
 
@@ -14,34 +14,35 @@ pub enum Model {
     /// SURGE: Barford and Crovella, "Generating Representative Web Workloads for Network and Server Performance Evaluation",
     /// SIGMETRICS 1998.
     Surge,
-    /// The defaults of ns-2's web traffic: one heavy-tailed object a page, a page a second.
+    /// Defaults of ns-2's web traffic: one heavy-tailed object per page, one page per second.
     Ns2Web,
 }
 
-/// An object of a page.
+/// Object of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Object {
-    /// Bytes of the request for it.
+    /// Bytes of its request.
     pub request: u64,
     /// Bytes of the reply.
     pub reply: u64,
-    /// Time from when it is known that the object before is wanted until it is known that this one is.
+    /// Time from the discovery of the previous object to the discovery of this one.
     pub gap: Duration,
 }
 
-/// A page: its main object, and those that this one names, from a parsing time after its arrival on.
+/// Page: a main object and those that it names. They are discovered a parsing time after the main object's arrival.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page {
     /// The main object.
     pub main: Object,
-    /// The others in the order in which they are asked for.
+    /// Other objects in the order of their requests.
     pub inline: Vec<Object>,
 }
 
-/// Largest object: chosen here so that one draw from an infinite tail does not fill a run; one object in a thousand is cut.
+/// Maximum object size in bytes, chosen here so that one heavy-tailed draw does not fill a run. It truncates 0.1 % of the
+/// objects.
 const LARGEST: f64 = 2e6;
 
-/// A size drawn from a law, cut to a range.
+/// Returns a size drawn from a distribution, truncated to a range.
 fn size(law: Law, least: f64, rng: &mut Rng) -> u64 {
     libm::round(law.draw(rng).clamp(least, LARGEST)) as u64
 }
@@ -51,14 +52,14 @@ fn time(law: Law, rng: &mut Rng) -> Duration {
 }
 
 impl Model {
-    /// A page.
+    /// Returns a random page.
     pub fn page(self, rng: &mut Rng) -> Page {
         match self {
             Self::ChoiLimb => choi_limb(rng),
             Self::Mah => mah(rng),
             Self::Surge => surge(rng),
             Self::Ns2Web => {
-                // A mean of 12 packets of 1000 bytes, shape 1.2.
+                // Mean of 12 packets of 1000 bytes, shape 1.2.
                 let law = Law::Lomax { shape: 1.2, scale: 2400.0 };
                 let main = Object { request: 40, reply: size(law, 1.0, rng), gap: Duration::ZERO };
                 Page { main, inline: Vec::new() }
@@ -66,7 +67,7 @@ impl Model {
         }
     }
 
-    /// How long a page is read.
+    /// Returns the reading time of a page.
     pub fn view(self, rng: &mut Rng) -> Duration {
         let law = match self {
             Self::ChoiLimb => Law::Weibull { shape: 0.4836, scale: 18.534 },
@@ -79,7 +80,7 @@ impl Model {
     }
 }
 
-/// The table of the paper; sizes beyond what it measured are cut.
+/// Table of the paper; sizes beyond the measured range are truncated.
 fn choi_limb(rng: &mut Rng) -> Page {
     const REQUEST: Law = Law::LogNormal { mu: 5.8454, sigma: 0.2893 };
     let main_law = Law::LogNormal { mu: 8.3459, sigma: 1.3660 };
@@ -90,7 +91,7 @@ fn choi_limb(rng: &mut Rng) -> Page {
         request: size(REQUEST, 1.0, rng),
         reply: size(Law::LogNormal { mu: 6.1657, sigma: 2.3625 }, 50.0, rng),
         gap: match index {
-            // Parsing.
+            // Parsing time.
             0 => time(Law::Gamma { shape: 0.4833, scale: 0.2690 }, rng),
             _ => time(Law::Gamma { shape: 0.1600, scale: 5.375 }, rng),
         },
@@ -98,9 +99,9 @@ fn choi_limb(rng: &mut Rng) -> Page {
     Page { main, inline: inline.collect() }
 }
 
-/// Requests of two sizes, replies of a median of 2 kB with a heavy tail above 30 kB. The share of the tail is chosen here for a mean of 9 kB.
-/// Half of the pages are one file and the mean is three, which no geometric law has: so half are one file and the other half 1 and
-/// geometrically more.
+/// Requests have two sizes. Replies have a median of 2 kB and a heavy tail above 30 kB, whose weight is chosen here for a mean of
+/// 9 kB. Half of the pages have one file, and the mean is three files, which no geometric distribution has. Here half have one
+/// file, and the others 1 plus a geometric number.
 fn mah(rng: &mut Rng) -> Page {
     let object = |rng: &mut Rng| {
         let request = if rng.chance(0.8) { 250 } else { 1000 };
@@ -122,8 +123,8 @@ fn mah(rng: &mut Rng) -> Page {
     Page { main, inline }
 }
 
-/// Files with a lognormal body and a Pareto tail, a Pareto number of embedded files, short pauses between those. Requests, which the
-/// generator does not describe, have 350 bytes as those of Choi and Limb.
+/// File sizes have a lognormal body and a Pareto tail. The number of embedded files is Pareto, with short pauses between them.
+/// The generator does not describe requests; they have 350 bytes as in Choi and Limb.
 fn surge(rng: &mut Rng) -> Page {
     const PAUSE: Law = Law::Weibull { shape: 0.382, scale: 1.46 };
     let object = |rng: &mut Rng, gap| {
@@ -135,7 +136,7 @@ fn surge(rng: &mut Rng) -> Page {
         Object { request: 350, reply: size(law, 50.0, rng), gap }
     };
     let main = object(rng, Duration::ZERO);
-    // The law begins at 1, which counts the page itself.
+    // The distribution begins at 1, which counts the page itself.
     let files = (Law::Pareto { shape: 2.43, least: 1.0 }.draw(rng) as usize).min(1000);
     let inline = (1..files).map(|_| {
         let gap = time(PAUSE, rng);
@@ -182,7 +183,7 @@ mod tests {
         within(mean(sample.all().map(|object| object.request as f64)), 358.0..363.0);
         within(mean(sample.pages.iter().map(|page| page.main.reply as f64)), 10_200.0..11_200.0);
         within(mean(sample.pages.iter().map(|page| page.inline.len() as f64)), 5.3..5.8);
-        // The cut takes some of the mean of 7758 with so heavy a tail.
+        // With so heavy a tail, truncation lowers the mean of 7758.
         within(mean(sample.inline().map(|object| object.reply as f64)), 5_000.0..8_000.0);
         let later = sample.pages.iter().flat_map(|page| page.inline.iter().skip(1));
         within(mean(later.map(|object| object.gap.as_secs_f64())), 0.82..0.90);
@@ -205,7 +206,7 @@ mod tests {
     fn surge() {
         let sample = Sample::of(Model::Surge);
         let large = sample.all().filter(|object| object.reply > 133_000).count() as f64;
-        // The tail, and what of the body lies above 133 kB.
+        // The tail, and the part of the body above 133 kB.
         within(large / sample.all().count() as f64, 0.09..0.13);
         // P(2 files or more) = 2^-2.43.
         let several = sample.pages.iter().filter(|page| !page.inline.is_empty()).count() as f64;

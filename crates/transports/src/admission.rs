@@ -1,7 +1,7 @@
-//! Datagrams with measurement-based admission control: a stream begins only after low-priority probes have shown that it has room.
+//! Datagrams with measurement-based admission control: a stream begins only after low-priority probes have shown free capacity.
 //!
-//! G. Bianchi, A. Capone, C. Petrioli, "Throughput Analysis of End-to-End Measurement-Based Admission Control in IP", IEEE INFOCOM 2000, which TCP-Peach
-//! names for its packets of low priority. What differs stands in `papers/admission.md`.
+//! G. Bianchi, A. Capone, C. Petrioli, "Throughput Analysis of End-to-End Measurement-Based Admission Control in IP", IEEE
+//! INFOCOM 2000, cited by TCP-Peach for its low-priority packets. `papers/admission.md` lists the deviations.
 
 use bentpipe_base::{Duration, Instant, Rate};
 
@@ -9,47 +9,47 @@ use crate::outbox::Outbox;
 use crate::seen::Seen;
 use crate::{Config, Fragment, IP_HEADER, Message, Progress};
 
-/// Header of UDP.
+/// Bytes of a UDP header.
 const UDP_HEADER: u32 = 8;
-/// Longest time that the last probe may wait in queues that serve low priority last.
+/// Maximum queueing time of the last probe, in queues that serve low priority last.
 const GRACE: Duration = Duration::from_millis(500);
-/// A question is repeated after this time, and this often at most.
+/// Interval between two questions, and their maximum number.
 const PATIENCE: Duration = Duration::from_secs(2);
 const MOST_QUESTIONS: u32 = 5;
 
-/// What a stream chooses.
+/// Options of a stream.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// Rate at which it asks, on the wire: the most that the stream will send.
+    /// Probing rate on the wire: the maximum rate of the stream.
     pub rate: Rate,
-    /// How long it asks.
+    /// Duration of the probing.
     pub probe: Duration,
-    /// Part of the probes that may be lost, from 0 to 1.
+    /// Fraction of the probes that may be lost, from 0 to 1.
     pub threshold: f64,
 }
 
 impl Default for Options {
-    /// A video of the defaults with a quarter to spare; 31 of its packets a second, of which one may be lost.
+    /// Defaults for the default video plus 25 %. The video has 31 packets per second, of which one may be lost.
     fn default() -> Self {
         Self { rate: Rate::from_bps(250_000), probe: Duration::from_secs(2), threshold: 0.02 }
     }
 }
 
-/// A packet.
+/// A packet of this transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pdu {
-    /// Number among the packets of its sender.
+    /// Sequence number.
     number: u64,
     content: Content,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Content {
-    /// A probe of low priority with so many bytes of padding.
+    /// A probe of low priority with this many bytes of padding.
     Probe(u32),
-    /// So many probes were sent.
+    /// Question of the sender, with the number of probes sent.
     Question(u64),
-    /// So many arrived.
+    /// Answer of the receiver, with the number of probes that arrived.
     Answer(u64),
     /// A part of a message.
     Data(Fragment),
@@ -74,18 +74,18 @@ impl Pdu {
     }
 }
 
-/// How far the admission is.
+/// Stage of the admission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
-    /// The next probe leaves then.
+    /// Probing; the next probe leaves at this time.
     Probing(Instant),
-    /// The next question leaves then; so many were asked.
+    /// Asking; the next question leaves at this time, after this many questions.
     Asking(Instant, u32),
     Admitted,
     Refused,
 }
 
-/// The end that sends.
+/// The sending end.
 #[derive(Clone, Debug)]
 pub struct Sender {
     options: Options,
@@ -94,14 +94,14 @@ pub struct Sender {
     stage: Stage,
     probes: u64,
     due: Option<Content>,
-    /// Packets sent.
+    /// Number of packets sent.
     sent: u64,
     outbox: Outbox,
     progress: Progress,
 }
 
 impl Sender {
-    /// A sender that begins to ask at `start`.
+    /// Makes a sender that begins probing at `start`.
     pub fn new(config: Config, options: Options, start: Instant) -> Self {
         Self {
             options,
@@ -116,7 +116,7 @@ impl Sender {
         }
     }
 
-    /// Messages before the admission are discarded: a stream is live.
+    /// Queues a message. Messages before the admission are discarded, because the stream is live.
     pub(crate) fn write(&mut self, message: Message) {
         if self.stage == Stage::Admitted {
             self.outbox.push(message);
@@ -147,7 +147,7 @@ impl Sender {
             Stage::Probing(at) if at <= now => {
                 self.due = Some(Content::Probe(self.packet_bytes));
                 self.probes += 1;
-                // Counted from the start, so that rounding errors do not add up.
+                // Computed from the start time, so that rounding errors do not accumulate.
                 let bytes = u64::from(IP_HEADER + UDP_HEADER + self.packet_bytes);
                 let sent = self.probes.saturating_mul(bytes);
                 let next = self.begins + self.options.rate.time_for(sent);
@@ -185,7 +185,7 @@ impl Sender {
     }
 }
 
-/// The end that receives.
+/// The receiving end.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
     seen: Seen,
@@ -236,7 +236,7 @@ mod tests {
         Message { number, stream: 0, bytes: 1500 }
     }
 
-    /// Asks for a second at 80 kbit/s: ten packets of 1000 bytes, of which the `lost` first get nowhere.
+    /// Probes for a second at 80 kbit/s: ten packets of 1000 bytes, of which the first `lost` are lost.
     fn asked(lost: usize) -> (Sender, Receiver) {
         let options = Options { rate: Rate::from_bps(80_000), probe: Duration::from_secs(1), threshold: 0.1 };
         let mut sender = Sender::new(CONFIG, options, Instant::ZERO);
@@ -293,7 +293,7 @@ mod tests {
         assert_eq!((questions, sender.progress().failed), (5, Some("not admitted")));
     }
 
-    /// Duplicates made by the network count neither as probes nor as parts.
+    /// Copies made by the network count neither as probes nor as data.
     #[test]
     fn a_copy_is_none() {
         let mut receiver = Receiver::default();

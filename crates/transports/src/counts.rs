@@ -1,15 +1,15 @@
 use std::ops::AddAssign;
 
-/// What one end of a hop has sent and received.
+/// Counters of one end of a hop.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Counts {
-    /// With payload, repetitions included.
+    /// Packets sent with payload, retransmissions included.
     pub sent_packets: u64,
     pub repeated_packets: u64,
-    /// Received, with something new.
+    /// Packets received with new payload.
     pub fresh_packets: u64,
     pub timeouts: u64,
-    /// Sent without payload.
+    /// Packets sent without payload.
     pub control_packets: u64,
     pub control_bytes: u64,
 }

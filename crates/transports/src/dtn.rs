@@ -1,11 +1,13 @@
-//! A layer of bundles (RFC 4838, RFC 5050): every agent on the path keeps what it is given until the next one has it, over hops
-//! that need never be up at the same time.
+//! A bundle layer (RFC 4838, RFC 5050). Every agent on the path stores a bundle until the next agent has it. The hops need never
+//! be up at the same time.
 //!
-//! The source cuts what the application sends into bundles of one size (proactive fragmentation, section 5.8); a bundle that is cut by the end of a contact is
-//! sent anew, not fragmented again. Agents at hosts and at the bundle routers between them pass bundles on, hop by hop, over a convergence layer: LTP (RFC 5326), which
-//! reports what is missing of a block, bare datagrams, or TCP with any congestion control, a connection for each contact. Contacts are known in advance. With custody, whoever accepts a bundle keeps it until the next
-//! custodian or the destination has said so, and sends it again after a time; without, it is forgotten when it left. The destination reports what it
-//! delivered to the source: the only end-to-end acknowledgement. Security and routing over several ways are not part of it.
+//! The source cuts application data into bundles of equal size (proactive fragmentation, section 5.8). A bundle cut by the end of
+//! a contact is sent again, not fragmented. Agents at hosts and bundle routers forward bundles hop by hop over a convergence
+//! layer. It is LTP (RFC 5326) with reports of missing data, bare datagrams, or TCP with any congestion control and one
+//! connection per contact. Contacts are known in advance. With custody, an agent that accepts a bundle keeps it until the next
+//! custodian or the destination has acknowledged it, and resends it after a timeout. Without custody, a bundle is deleted after
+//! its transmission. The destination reports delivered bundles to the source: the only end-to-end acknowledgement. Security and
+//! multipath routing are not implemented.
 
 mod adapter;
 mod blocks;
@@ -24,29 +26,30 @@ pub use bundle::{Bundle, Name, Payload, Pdu, Record};
 pub use contacts::Contacts;
 pub use node::{Counters, Node};
 
-/// How a flow uses bundles.
+/// Bundle options of a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Policy {
-    /// Payload of a bundle, at least one byte.
+    /// Payload of a bundle in bytes, at least one.
     pub bundle_bytes: u32,
-    /// For how long a bundle is of use, from when it is made.
+    /// Lifetime of a bundle from its creation.
     pub lifetime: Duration,
-    /// Custodians are asked for.
+    /// True if bundles request custody.
     pub custody: bool,
-    /// After so long with contact and without a word of the next custodian, a bundle is sent again.
+    /// Contact time without a custody signal after which a bundle is sent again.
     pub custody_timer: Duration,
-    /// The source wants to know what was delivered.
+    /// True if the source requests delivery reports.
     pub report: bool,
-    /// Bytes of bundles that the source keeps; what the application has besides waits there.
+    /// Bytes of bundles stored at the source; further data waits in the application.
     pub store_bytes: u64,
-    /// What carries bundles from agent to agent.
+    /// Convergence layer between agents.
     pub convergence: Convergence,
-    /// Rate at which bundles leave; none for that of the slowest link of the hop.
+    /// Sending rate of bundles; `None` for the rate of the hop's slowest link.
     pub rate: Option<Rate>,
 }
 
 impl Default for Policy {
-    /// Bundles of 64 KiB for an hour with custody, repeated after 10 s: a few round trips of a geostationary satellite.
+    /// Bundles of 64 KiB with custody and a lifetime of one hour. The custody timer of 10 s is about 18 round trips of a
+    /// geostationary satellite.
     fn default() -> Self {
         Self {
             bundle_bytes: 1 << 16,
@@ -61,23 +64,23 @@ impl Default for Policy {
     }
 }
 
-/// What carries bundles from agent to agent.
+/// Convergence layer between agents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Convergence {
-    /// LTP: the last segment of a block asks for a report, what that misses is sent again.
+    /// LTP: the last segment of a block requests a report, and missing data is sent again.
     Ltp,
-    /// The same segments without reports: a bundle of which one is lost is lost.
+    /// The same segments without reports: the loss of one segment loses the bundle.
     Udp,
-    /// A stream of bundles in both directions (after TCPCL, RFC 9174) over the [`Tcp`] of each hop; it leaves as fast as that allows.
+    /// A stream of bundles in both directions (after TCPCL, RFC 9174) over the [`Tcp`] of each hop, at TCP's rate.
     Tcp,
 }
 
-/// What an agent on the path has.
+/// Configuration of a bundle router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RouterConfig {
-    /// Bytes of bundles that it keeps for a flow.
+    /// Maximum bytes of bundles stored per flow.
     pub store_bytes: u64,
-    /// Becomes the custodian of bundles that ask for one.
+    /// True if it becomes custodian of bundles that request one.
     pub custody: bool,
 }
 
@@ -87,25 +90,25 @@ impl Default for RouterConfig {
     }
 }
 
-/// How an end of a hop runs TCP.
+/// TCP at an end of a hop.
 #[derive(Clone, Debug)]
 pub struct Tcp {
-    /// Its algorithm and all else.
+    /// TCP configuration, with its algorithm.
     pub config: Arc<bentpipe_tcp::Config>,
-    /// IP and TCP headers of a segment.
+    /// Header bytes (IP and TCP) of a segment.
     pub header_bytes: u32,
 }
 
-/// The hop to the next agent.
+/// Hop to the next agent.
 #[derive(Clone, Debug)]
 pub struct Hop {
-    /// When it is there.
+    /// Contact times.
     pub contacts: Contacts,
-    /// Rate at which packets leave.
+    /// Sending rate of packets.
     pub rate: Rate,
-    /// Delay there and back.
+    /// Round-trip delay.
     pub round_trip: Duration,
-    /// What carries bundles under [`Convergence::Tcp`]; none under the others.
+    /// TCP of [`Convergence::Tcp`]; `None` for other layers.
     pub tcp: Option<Tcp>,
 }
 

@@ -1,9 +1,9 @@
-//! Transports other than TCP, as agents at hosts and, for some of them, at nodes on the path.
+//! Transports other than TCP, as agents at hosts and, for some, at nodes on the path.
 //!
-//! An agent is a pure state machine with the contract of TCP's engine: something happens to it ([`Agent::write`], [`Agent::handle_packet`],
-//! [`Agent::handle_timeout`]), then [`Agent::poll_transmit`] and [`Agent::poll_delivery`] until they return nothing, then
-//! [`Agent::next_timeout`]. What it is given are [`Message`]s, what it hands over are their [`Fragment`]s. Packets are typed, and have the size that they
-//! would have as bytes.
+//! An agent is a pure state machine with the interface of the TCP engine. Events are [`Agent::write`], [`Agent::handle_packet`]
+//! and [`Agent::handle_timeout`]. After each event call [`Agent::poll_transmit`] and [`Agent::poll_delivery`] until they return
+//! nothing, then [`Agent::next_timeout`]. Inputs are [`Message`]s, outputs are their [`Fragment`]s. Packets are typed, and have
+//! the size of their byte encoding.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -23,54 +23,54 @@ use bentpipe_base::{Duration, Instant};
 
 pub use outbox::{Fragment, Message};
 
-/// Size of an IPv4 header, part of every packet.
+/// Bytes of an IPv4 header, part of every packet.
 pub const IP_HEADER: u32 = 20;
 
-/// What the two ends of a transport agree on.
+/// Configuration of both ends of a transport.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// Payload of a full packet, at least one byte.
+    /// Payload bytes of a full packet, at least one.
     pub packet_bytes: u32,
-    /// Packets sent before anything is known of the path, at least one.
+    /// Packets sent before the first information about the path, at least one.
     pub initial_window: u32,
-    /// Packets that the receiver holds at most, at least one.
+    /// Maximum number of packets held by the receiver, at least one.
     pub window: u32,
 }
 
-/// What a flow chooses of its transport, for each.
+/// Options of a flow for each transport.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Options {
-    /// Of [`admission`].
+    /// Options of [`admission`].
     pub admission: admission::Options,
-    /// Of [`stp`].
+    /// Options of [`stp`].
     pub stp: stp::Options,
-    /// Of [`sctp`].
+    /// Options of [`sctp`].
     pub sctp: sctp::Options,
-    /// Of [`dtn`].
+    /// Options of [`dtn`].
     pub dtn: dtn::Policy,
-    /// Of [`petra`].
+    /// Options of [`petra`].
     pub petra: petra::Options,
 }
 
-/// A packet between agents.
+/// Packet between agents.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Packet {
-    /// Of [`stp`].
+    /// Packet of [`stp`].
     Stp(stp::Pdu),
-    /// Of [`sctp`].
+    /// Packet of [`sctp`].
     Sctp(sctp::Chunk),
-    /// Of [`dtn`].
+    /// Packet of [`dtn`].
     Dtn(dtn::Pdu),
-    /// Of [`tfrc`].
+    /// Packet of [`tfrc`].
     Tfrc(tfrc::Pdu),
-    /// Of [`admission`].
+    /// Packet of [`admission`].
     Admission(admission::Pdu),
-    /// Of [`petra`].
+    /// Packet of [`petra`].
     Petra(Box<petra::Pdu>),
 }
 
 impl Packet {
-    /// Size on the wire from the IP header on.
+    /// Returns the size on the wire in bytes, IP header included.
     pub fn bytes(&self) -> u32 {
         match self {
             Self::Stp(pdu) => pdu.bytes(),
@@ -82,12 +82,12 @@ impl Packet {
         }
     }
 
-    /// Whether queues with priorities may drop it in favour of others.
+    /// True if priority queues may drop it first.
     pub fn has_low_priority(&self) -> bool {
         matches!(self, Self::Admission(pdu) if pdu.has_low_priority())
     }
 
-    /// Whether it carries payload.
+    /// True if it carries payload.
     pub fn is_data(&self) -> bool {
         match self {
             Self::Stp(pdu) => matches!(pdu, stp::Pdu::Data { .. }),
@@ -100,58 +100,58 @@ impl Packet {
     }
 }
 
-/// A packet that leaves an agent.
+/// Packet that leaves an agent.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Departure {
-    /// The port by which it leaves: a number for each path to each peer. It arrives at the corresponding port of the peer.
+    /// Outgoing port: a number for each path to each peer. The packet arrives at the corresponding port of the peer.
     pub port: u8,
-    /// The packet.
+    /// Content of the packet.
     pub packet: Packet,
 }
 
-/// What an agent counted, and how it is.
+/// Counters and state of an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Progress {
-    /// Data packets sent, repetitions included.
+    /// Data packets sent, retransmissions included.
     pub sent_packets: u64,
-    /// Those that were sent before.
+    /// Data packets retransmitted.
     pub repeated_packets: u64,
-    /// Timers that expired because nothing was received.
+    /// Timer expiries because nothing was received.
     pub timeouts: u64,
-    /// Data packets received that brought something new.
+    /// Data packets received with new data.
     pub fresh_packets: u64,
-    /// Packets sent that carry no payload.
+    /// Packets sent without payload.
     pub control_packets: u64,
-    /// Bytes of those.
+    /// Bytes of packets sent without payload.
     pub control_bytes: u64,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
-    /// Everything given to it was acknowledged.
+    /// True if all data written was acknowledged.
     pub all_acknowledged: bool,
-    /// Why something given to it never will be acknowledged, once nothing is left to try.
+    /// Reason why some data can never be acknowledged, once all attempts have ended.
     pub incomplete: Option<&'static str>,
-    /// Why it gave up, if it did.
+    /// Reason why the agent gave up, if it did.
     pub failed: Option<&'static str>,
 }
 
 /// One end of a transport.
 #[derive(Debug)]
 pub enum Agent {
-    /// The end of [`stp`] that sends.
+    /// Sending end of [`stp`].
     StpSender(stp::Sender),
-    /// The end of [`stp`] that receives.
+    /// Receiving end of [`stp`].
     StpReceiver(stp::Receiver),
-    /// The end of [`sctp`] that sends.
+    /// Sending end of [`sctp`].
     SctpSender(sctp::Sender),
-    /// The end of [`sctp`] that receives.
+    /// Receiving end of [`sctp`].
     SctpReceiver(sctp::Receiver),
-    /// The end of [`tfrc`] that sends.
+    /// Sending end of [`tfrc`].
     TfrcSender(tfrc::Sender),
-    /// The end of [`tfrc`] that receives.
+    /// Receiving end of [`tfrc`].
     TfrcReceiver(Box<tfrc::Receiver>),
-    /// The end of [`admission`] that sends.
+    /// Sending end of [`admission`].
     AdmissionSender(admission::Sender),
-    /// The end of [`admission`] that receives.
+    /// Receiving end of [`admission`].
     AdmissionReceiver(admission::Receiver),
     /// Any agent of [`dtn`].
     Dtn(Box<dtn::Node>),
@@ -177,7 +177,7 @@ macro_rules! each {
 }
 
 impl Agent {
-    /// Gives the sending end something to send.
+    /// Queues a message at the sending end.
     pub fn write(&mut self, now: Instant, message: Message) {
         match self {
             Self::StpSender(sender) => sender.write(now, message),
@@ -195,7 +195,7 @@ impl Agent {
         }
     }
 
-    /// Nothing more will be given to the sending end. Transports without connections ignore it.
+    /// Marks the end of the data at the sending end. Transports without connections ignore it.
     pub fn finish(&mut self, now: Instant) {
         match self {
             Self::StpSender(sender) => sender.finish(),
@@ -204,7 +204,7 @@ impl Agent {
         }
     }
 
-    /// A packet arrived at a port. One that means nothing to this end is ignored.
+    /// Handles a packet at a port. A packet without meaning for this end is ignored.
     pub fn handle_packet(&mut self, now: Instant, port: u8, packet: &Packet) {
         match (self, packet) {
             (Self::StpSender(sender), Packet::Stp(pdu)) => sender.handle(now, pdu),
@@ -221,7 +221,7 @@ impl Agent {
         }
     }
 
-    /// A time came that it asked for.
+    /// Handles the time returned by `next_timeout`.
     pub fn handle_timeout(&mut self, now: Instant) {
         match self {
             Self::StpSender(sender) => sender.handle_timeout(now),
@@ -237,7 +237,7 @@ impl Agent {
         }
     }
 
-    /// The next packet to leave.
+    /// Returns the next packet to send.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Departure> {
         let (port, packet) = match self {
             Self::StpSender(sender) => (0, Packet::Stp(sender.poll_transmit(now)?)),
@@ -256,7 +256,7 @@ impl Agent {
         Some(Departure { port, packet })
     }
 
-    /// The next piece for the application, in the order of its stream.
+    /// Returns the next fragment for the application, in stream order.
     pub fn poll_delivery(&mut self) -> Option<Fragment> {
         match self {
             Self::StpSender(_) | Self::SctpSender(_) | Self::TfrcSender(_) | Self::AdmissionSender(_) => None,
@@ -269,7 +269,7 @@ impl Agent {
         }
     }
 
-    /// When it wants to be called; [`Instant::FAR_FUTURE`] if it waits for a packet only.
+    /// Returns the time of the next timeout; [`Instant::FAR_FUTURE`] if the agent only waits for packets.
     pub fn next_timeout(&self) -> Instant {
         match self {
             Self::StpSender(sender) => sender.next_timeout(),
@@ -283,7 +283,7 @@ impl Agent {
         }
     }
 
-    /// What it counted, and how it is.
+    /// Returns counters and state.
     pub fn progress(&self) -> Progress {
         each!(self, agent => agent.progress())
     }

@@ -1,28 +1,28 @@
 use std::collections::VecDeque;
 
-/// Something to send.
+/// Message of the application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Its number, for the application.
+    /// Number, chosen by the application.
     pub number: u64,
     /// Stream in which it is delivered in order.
     pub stream: u8,
-    /// Its size, at least one byte.
+    /// Size in bytes, at least one.
     pub bytes: u64,
 }
 
-/// A part of a message as a packet carries it.
+/// Part of a message in one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fragment {
     /// Number of the message.
     pub message: u64,
-    /// Its stream.
+    /// Stream of the message.
     pub stream: u8,
-    /// Bytes of this part, at least one.
+    /// Size of this part in bytes, at least one.
     pub bytes: u32,
 }
 
-/// Messages that were not sent as a whole.
+/// Messages not yet sent completely.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Outbox(VecDeque<Message>);
 
@@ -35,7 +35,7 @@ impl Outbox {
         self.0.is_empty()
     }
 
-    /// The next part, of up to `most` bytes.
+    /// Returns the next fragment of at most `most` bytes.
     pub fn fragment(&mut self, most: u32) -> Option<Fragment> {
         let message = self.0.front_mut()?;
         let bytes = message.bytes.min(u64::from(most)) as u32;

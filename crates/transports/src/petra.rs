@@ -1,9 +1,9 @@
 //! PETRA (M. Marchese, M. Rossi, G. Morabito, *PETRA: Performance Enhancing Transport Architecture for Satellite Communications*, IEEE JSAC 22(2),
 //! 2004): a transport in two layers, split at relay entities, that still acknowledges from end to end.
 //!
-//! The lower transport layer carries units from agent to agent, by TCP on the ground and by STP at a rate of its own between two relay entities; its
-//! acknowledgements mean no more than that the next agent has a unit. The upper layer runs between the hosts over all of them: the source keeps what it
-//! sends until the destination has confirmed it, so that a relay entity may crash and lose what it holds.
+//! The lower layer carries units from agent to agent: by TCP on the ground, by STP at a fixed rate between two relay entities.
+//! Its acknowledgements only mean that the next agent has a unit. The upper layer runs end to end between the hosts. The source
+//! keeps its data until the destination has confirmed it, so that a relay entity may crash and lose its units.
 
 mod lower;
 mod node;
@@ -18,23 +18,23 @@ use bentpipe_base::{Duration, Rate};
 pub use node::{Counters, Node, Place};
 pub use unit::{Pdu, Unit};
 
-/// How a flow uses the upper layer.
+/// Upper-layer options of a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// Bytes that the source keeps until they are confirmed; none for four times the bandwidth-delay product of the path.
+    /// Bytes that the source keeps until their confirmation; `None` for four times the BDP of the path.
     pub retention_bytes: Option<u64>,
-    /// The destination confirms after so many bytes at the latest.
+    /// Bytes after which the destination confirms at the latest.
     pub confirm_bytes: u64,
-    /// And so long after the first of them.
+    /// Time after the first unconfirmed byte when the destination confirms at the latest.
     pub confirm_after: Duration,
-    /// The source sends again what is not confirmed after so long without a confirmation, or after twenty round trips if that is longer.
+    /// Timeout without a confirmation after which the source resends unconfirmed data. It is at least 20 round trips.
     pub timeout: Duration,
-    /// Rate between relay entities; none for the flow's share of the slowest link.
+    /// Rate between relay entities; `None` for the flow's share of the slowest link.
     pub rate: Option<Rate>,
 }
 
 impl Default for Options {
-    /// A confirmation every 64 kB or every second; the source sends again after ten seconds.
+    /// A confirmation every 64 kB or every second; the source resends after ten seconds.
     fn default() -> Self {
         Self {
             retention_bytes: None,
@@ -49,15 +49,15 @@ impl Default for Options {
 /// A relay entity.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RelayConfig {
-    /// Bytes of a flow that it keeps, for which it reckons back-pressure; none for twice the bandwidth-delay product of its hop by satellite.
+    /// Buffer per flow in bytes, used for back-pressure; `None` for twice the BDP of the satellite hop.
     pub buffer: Option<u64>,
-    /// Takes nothing more from this part of the buffer on.
+    /// Fraction of the buffer from which it accepts no more data.
     pub high: f64,
-    /// Until it holds less than this part.
+    /// Fraction of the buffer below which it accepts data again.
     pub low: f64,
-    /// When it crashes with all that it holds.
+    /// Time of a crash, which loses all units.
     pub dies_at: Option<Duration>,
-    /// How long after that it is back, without memory; none for never.
+    /// Time from the crash to the restart without memory; `None` for no restart.
     pub back_after: Option<Duration>,
 }
 
@@ -68,24 +68,24 @@ impl Default for RelayConfig {
 }
 
 impl RelayConfig {
-    /// Bytes that a relay entity keeps for a flow on a hop by satellite: by default twice the bandwidth-delay product.
+    /// Returns the buffer of a relay entity per flow on a satellite hop, in bytes: by default twice the BDP.
     pub fn buffer_bytes(&self, rate: Rate, round_trip: Duration) -> u64 {
         self.buffer.unwrap_or_else(|| 2 * rate.bytes_in(round_trip)).max(1)
     }
 }
 
-/// What carries units to the neighbour.
+/// Lower layer to the neighbour.
 #[derive(Clone, Debug)]
 pub enum Layer {
-    /// TCP, with this configuration and so many bytes of headers in each packet.
+    /// TCP with this configuration and this many header bytes per packet.
     Tcp(Arc<bentpipe_tcp::Config>, u32),
-    /// STP at a rate of its own.
+    /// STP at a fixed rate.
     Stp {
-        /// On the wire.
+        /// Rate on the wire.
         rate: Rate,
-        /// Payload of a packet, the header of the unit included.
+        /// Payload bytes of a packet, unit header included.
         packet_bytes: u32,
-        /// Packets that the receiver holds at most.
+        /// Maximum number of packets held by the receiver.
         window: u32,
     },
 }

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
-/// A set of numbers that arrive mostly in order; its size grows with the number of gaps.
+/// Set of numbers that arrive mostly in order. Its size is proportional to the number of
+/// gaps.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Ranges(BTreeMap<u64, u64>);
 
@@ -9,12 +10,12 @@ impl Ranges {
         self.0.range(..=number).next_back().is_some_and(|(_, end)| number < *end)
     }
 
-    /// Adds a number; true if it is new.
+    /// Adds a number; returns true if it is new.
     pub fn insert(&mut self, number: u64) -> bool {
         self.insert_range(number, number + 1)
     }
 
-    /// Adds the numbers from `from` on below `end`; true if any is new.
+    /// Adds the numbers from `from` to below `end`; returns true if any is new.
     pub fn insert_range(&mut self, mut from: u64, mut end: u64) -> bool {
         if self.0.range(..=from).next_back().is_some_and(|(_, stop)| *stop >= end) {
             return false;
@@ -28,17 +29,17 @@ impl Ranges {
         true
     }
 
-    /// Everything below has been added.
+    /// Returns the first number missing from zero on.
     pub fn cumulative(&self) -> u64 {
         self.0.first_key_value().filter(|(from, _)| **from == 0).map_or(0, |(_, end)| *end)
     }
 
-    /// What was added above [`cumulative`](Self::cumulative), as ranges without their ends.
+    /// Returns the ranges above [`cumulative`](Self::cumulative), with exclusive ends.
     pub fn above(&self) -> impl Iterator<Item = (u64, u64)> {
         self.0.range(1..).map(|(from, end)| (*from, *end))
     }
 
-    /// What is missing below `end`, as ranges without their ends.
+    /// Returns the missing ranges below `end`, with exclusive ends.
     pub fn gaps(&self, end: u64) -> impl Iterator<Item = (u64, u64)> {
         let ends = [(end, end)];
         let held = self.0.range(..end).map(|(from, stop)| (*from, *stop)).chain(ends);

@@ -1,4 +1,4 @@
-/// The numbers that have arrived, as bits downward from the highest. Older numbers count as copies.
+/// Numbers that have arrived, as a bit mask below the highest. Older numbers count as copies.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Seen {
     highest: u64,
@@ -6,7 +6,7 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Notes the arrival of a number; true if it is the first.
+    /// Records a number; returns true for its first arrival.
     pub fn is_new(&mut self, number: u64) -> bool {
         if number > self.highest {
             let ahead = (number - self.highest).min(128) as u32;

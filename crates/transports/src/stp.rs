@@ -1,10 +1,10 @@
-//! STP, the Satellite Transport Protocol: the receiver reports what it has when it is polled, not for every packet.
+//! STP, the Satellite Transport Protocol: the receiver reports missing data when it is polled, not for every packet.
 //!
-//! Henderson and Katz, "Satellite Transport Protocol (STP): An SSCOP-based Transport Protocol for Datagram Satellite Networks", WOSBIS 1997, after
-//! ITU-T Q.2110 (SSCOP). The sender polls a few times in a round trip; the receiver answers a poll with the list of everything that is missing (STAT), and
-//! reports a gap once by itself when it sees one (USTAT). There is no retransmission timer: a packet is sent again
-//! if it is missing in a report that answers a poll sent after it. On a dedicated link it sends at a rate instead of by TCP's window law, and it may outlast
-//! outages. Unacknowledged data (UD) are not part of it.
+//! Henderson and Katz, "Satellite Transport Protocol (STP): An SSCOP-based Transport Protocol for Datagram Satellite Networks",
+//! WOSBIS 1997, after ITU-T Q.2110 (SSCOP). The sender polls three times per round trip. The receiver answers a poll with the
+//! list of all missing packets (STAT), and reports a new gap once by itself (USTAT). There is no retransmission timer: a packet
+//! is sent again if a report to a later poll lists it as missing. On a dedicated link it can send at a fixed rate instead of
+//! TCP's window law, and it can survive outages. Unacknowledged data (UD) is not implemented.
 
 mod receiver;
 mod sender;
@@ -17,15 +17,16 @@ use crate::outbox::Fragment;
 pub use receiver::Receiver;
 pub use sender::Sender;
 
-/// Bytes of the trailer of a data packet: type, and a sequence number of 32 bits.
+/// Trailer bytes of a data packet: type, and a 32-bit sequence number.
 const TRAILER: u32 = 8;
-/// What a flow chooses.
+/// Options of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Options {
-    /// For a dedicated link: data leave at this rate on the wire whatever is lost, and only the receiver's window limits what is outstanding. None for
-    /// TCP's window law.
+    /// Fixed rate on the wire for a dedicated link, independent of losses. Only the receiver's window limits the outstanding
+    /// data. `None` for TCP's window law.
     pub rate: Option<Rate>,
-    /// Silence does not end the connection: it goes on polling, and begins with a window of one packet when it is answered.
+    /// True if silence does not end the connection. The sender continues to poll, and restarts with a window of one packet at the
+    /// first answer.
     pub outage_tolerant: bool,
 }
 
@@ -36,55 +37,55 @@ pub enum Pdu {
     Begin,
     /// BGAK: accepts it.
     BeginAck {
-        /// First sequence number that may not be sent.
+        /// First sequence number that must not be sent.
         limit: u64,
     },
     /// END: releases it.
     End,
-    /// ENDAK: agrees.
+    /// ENDAK: confirms the release.
     EndAck,
     /// SD: data.
     Data {
         /// Sequence number N(S).
         number: u64,
-        /// What it carries.
+        /// Content of the packet.
         fragment: Fragment,
     },
     /// POLL.
     Poll {
         /// Number of the poll N(PS).
         poll: u64,
-        /// The sequence number that the next new packet will have.
+        /// Sequence number of the next new packet.
         next: u64,
-        /// Time of sending.
+        /// Send time.
         stamp: Instant,
     },
     /// STAT: the answer to a poll.
     Status {
-        /// Everything below has arrived, N(R).
+        /// N(R): first missing number; all below have arrived.
         base: u64,
-        /// First sequence number that may not be sent, N(MR).
+        /// N(MR): first sequence number that must not be sent.
         limit: u64,
         /// Number of the poll.
         poll: u64,
-        /// Its time of sending.
+        /// Send time of the poll.
         echo: Instant,
-        /// Missing packets, as ranges that do not include their ends.
+        /// Missing ranges, with exclusive ends.
         gaps: Vec<(u64, u64)>,
     },
-    /// USTAT: a gap that was not there before.
+    /// USTAT: a new gap.
     Gap {
-        /// As in a STAT.
+        /// N(R) as in a STAT.
         base: u64,
-        /// As in a STAT.
+        /// N(MR) as in a STAT.
         limit: u64,
-        /// The gap, without its end.
+        /// The gap, with an exclusive end.
         gap: (u64, u64),
     },
 }
 
 impl Pdu {
-    /// Size on the wire from the IP header on.
+    /// Returns the size on the wire in bytes, IP header included.
     pub(crate) fn bytes(&self) -> u32 {
         IP_HEADER
             + match self {

@@ -1,4 +1,4 @@
-//! TCP between two agents.
+//! TCP connection between two agents.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use bentpipe_tcp::{Config, Connection, Events};
 
 use crate::counts::Counts;
 
-/// One end of a TCP connection that carries units of the layer above in both directions.
+/// One end of a TCP connection that carries units of the upper layer in both directions.
 pub(crate) struct TcpEnd<U> {
     connection: Box<Connection>,
     header: u32,
-    /// Units that are not known to be acknowledged, by the position in the stream at which they end.
+    /// Units not acknowledged, by the stream position of their end.
     outgoing: VecDeque<(u64, U)>,
     offered: u64,
     written: u64,
-    /// Units that have come, at least their last byte, by where they end.
+    /// Units whose last byte has arrived, keyed by end position.
     incoming: BTreeMap<u64, U>,
     read: u64,
     pub failed: bool,
 }
 
-/// A segment with the units that end within it, by where they do.
+/// A segment with the units that end within it and their end positions.
 pub(crate) type Loaded<U> = (Segment, Vec<(u64, U)>);
 
 impl<U> std::fmt::Debug for TcpEnd<U> {
@@ -32,7 +32,7 @@ impl<U> std::fmt::Debug for TcpEnd<U> {
 }
 
 impl<U: Copy> TcpEnd<U> {
-    /// An end that connects at `now`, or listens.
+    /// Makes an end that connects at `connects_at`, or listens if that is `None`.
     pub fn new(config: Arc<Config>, header: u32, seed: u64, connects_at: Option<Instant>) -> Self {
         let connection = match connects_at {
             Some(now) => Connection::connect(config, seed, now),
@@ -70,31 +70,31 @@ impl<U: Copy> TcpEnd<U> {
         &self.connection
     }
 
-    /// Takes a unit of so many bytes.
+    /// Accepts a unit of `bytes` bytes.
     pub fn offer(&mut self, now: Instant, unit: U, bytes: u32) {
         self.offered += u64::from(bytes);
         self.outgoing.push_back((self.offered, unit));
         self.pump(now);
     }
 
-    /// Everything offered found room in the send buffer.
+    /// True if the send buffer had room for all offered units.
     pub fn has_room(&self) -> bool {
         self.written == self.offered
     }
 
-    /// Bytes that the neighbour has not acknowledged.
+    /// Returns the bytes not acknowledged by the neighbour.
     pub fn backlog_bytes(&self) -> u64 {
         self.offered - self.connection.acknowledged_bytes().min(self.offered)
     }
 
-    /// Writes what fits.
+    /// Writes pending data as far as the send buffer has room.
     fn pump(&mut self, now: Instant) {
         if self.written < self.offered {
             self.written += self.connection.write(now, self.offered - self.written);
         }
     }
 
-    /// The next unit that the neighbour has acknowledged. To be polled after every event.
+    /// Returns the next unit acknowledged by the neighbour. Call it after every event.
     pub fn poll_acknowledged(&mut self) -> Option<U> {
         let acknowledged = self.connection.acknowledged_bytes();
         let (end, unit) = *self.outgoing.front()?;
@@ -120,7 +120,8 @@ impl<U: Copy> TcpEnd<U> {
         self.connection.next_timeout()
     }
 
-    /// The next unit that is complete. Reads no further, so that the window closes if the caller does not poll.
+    /// Returns the next complete unit. It reads no further, so that the window closes if the caller does not
+    /// poll.
     pub fn poll_unit(&mut self, now: Instant) -> Option<U> {
         let readable = self.connection.readable();
         let end = self.incoming.first_key_value().map(|(end, _)| *end);
@@ -136,7 +137,7 @@ impl<U: Copy> TcpEnd<U> {
         let events = self.connection.take_events();
         self.failed |= events.intersects(Events::RESET | Events::TIMED_OUT);
         let segment = segment?;
-        // The first byte of data has number one.
+        // The first data byte has number one.
         let from = segment.seq.saturating_sub(1);
         let range = from..from + u64::from(segment.len);
         let first = self.outgoing.partition_point(|(end, _)| *end <= range.start);

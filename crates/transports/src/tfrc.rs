@@ -1,6 +1,6 @@
-//! TFRC as a transport: packets without retransmission, at the rate that TCP would have (RFC 5348).
+//! TFRC as a transport: packets without retransmission, at TCP's rate (RFC 5348).
 //!
-//! Rate, reports and loss intervals are those of `bentpipe_cc::tfrc`; here they get packets of a size, and messages. After losses the
+//! `bentpipe_cc::tfrc` implements rate, reports and loss intervals; this file adds packet sizes and messages. After losses the
 //! last part does not complete a message, so the application counts the bytes of each message.
 
 use bentpipe_base::{Extension, Instant, Segment};
@@ -10,21 +10,21 @@ use crate::Progress;
 use crate::outbox::{Fragment, Message};
 use crate::seen::Seen;
 
-/// A packet of TFRC.
+/// TFRC packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pdu {
-    /// Number among the packets of its sender.
+    /// Sequence number.
     number: u64,
-    /// Bytes of headers.
+    /// Header bytes.
     header: u32,
     content: Content,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Content {
-    /// A part of a message; when it left, in nanoseconds, and what the receiver must know (section 3.2.1).
+    /// Part of a message, with its send time in nanoseconds and the fields for the receiver (section 3.2.1).
     Data { message: u64, bytes: u32, left: u64, stamp: Option<u64> },
-    /// A report: the time that it echoes, and what was measured (section 3.2.2).
+    /// Report with the echoed time and the measurements (section 3.2.2).
     Report { echo: u64, measured: Option<u64> },
 }
 
@@ -49,7 +49,7 @@ fn extension(value: Option<u64>) -> Extension {
     value.map_or(Extension::None, Extension::Value)
 }
 
-/// The end that sends.
+/// The sending end.
 #[derive(Clone, Debug)]
 pub struct Sender {
     stream: StreamSender,
@@ -59,8 +59,8 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender of packets of `packet_bytes` of payload and `header_bytes` of headers, from `start` on; a greedy one always has something
-    /// to send, the other what it is given.
+    /// Makes a sender of packets with `packet_bytes` of payload and `header_bytes` of headers, from `start` on. A greedy one has
+    /// unlimited data, others send their messages.
     pub fn new(
         config: Config,
         (packet_bytes, header_bytes): (u32, u32),
@@ -109,7 +109,7 @@ impl Sender {
     }
 }
 
-/// The end that receives.
+/// The receiving end.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     stream: StreamReceiver,
@@ -121,7 +121,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver whose reports have so many bytes of headers.
+    /// Makes a receiver whose reports have `header_bytes` bytes of headers.
     pub fn new(header_bytes: u32) -> Self {
         let (stream, progress) = (StreamReceiver::default(), Progress::default());
         Self { stream, header_bytes, seen: Seen::default(), report: None, part: None, progress }

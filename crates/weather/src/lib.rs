@@ -1,8 +1,8 @@
-//! What the weather does to a satellite link, and what a modem makes of it.
+//! Effect of weather on a satellite link, and the modem's reaction.
 //!
-//! Rain weakens the signal ([`SlantPath`], [`Weather`]); the modem has a table of modulations and codes, each good from some
-//! signal-to-noise ratio on ([`Modcod`]); adaptive coding picks one as the signal changes ([`Acm`]). All of it is known before a packet
-//! is sent: [`Modem::plan`] turns it into a rate and a frame loss over time, which any link can follow.
+//! Rain attenuates the signal ([`SlantPath`], [`Weather`]). The modem has a table of modulations and codes with their required
+//! signal-to-noise ratios ([`Modcod`]). Adaptive coding selects one as the signal changes ([`Acm`]). All of it is computed before
+//! the run: [`Modem::plan`] yields rate and frame loss over time, for any link.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

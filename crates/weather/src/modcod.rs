@@ -1,36 +1,36 @@
 /// A modulation and code of DVB-S2 or DVB-S2X with normal FECFRAMEs (64,800 coded bits), without pilots.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Modcod {
-    /// Name as in the standard, in small letters: `qpsk 1/4`, `16apsk 2/3-l`.
+    /// Name as in the standard, in lower case: `qpsk 1/4`, `16apsk 2/3-l`.
     pub name: &'static str,
-    /// Bits that the outer code protects in a frame (K_bch); 80 of them are the header of the BBFRAME.
+    /// Bits protected by the outer code per frame (K_bch); 80 of them are the BBFRAME header.
     pub k_bch: u32,
-    /// Bits that a symbol carries.
+    /// Bits per symbol.
     pub bits_per_symbol: u32,
-    /// Ratio of energy per symbol to noise density in dB from which the code is quasi error free.
+    /// Required Es/N0 in dB for quasi-error-free reception.
     pub es_n0_db: f64,
 }
 
-/// Bits of the header of a BBFRAME.
+/// Header bits of a BBFRAME.
 const HEADER_BITS: u32 = 80;
-/// Coded bits of a frame.
+/// Coded bits per frame.
 const FRAME_BITS: u32 = 64_800;
-/// Symbols of the physical-layer header of a frame, and of the slots in which the rest is sent.
+/// Symbols of a frame's physical-layer header, and of each slot of the rest.
 const SLOT_SYMBOLS: u32 = 90;
 
 impl Modcod {
-    /// Symbols of a frame: header and whole slots.
+    /// Returns the symbols per frame: header and whole slots.
     pub const fn symbols(&self) -> u32 {
         let payload = FRAME_BITS.div_ceil(self.bits_per_symbol);
         payload.div_ceil(SLOT_SYMBOLS) * SLOT_SYMBOLS + SLOT_SYMBOLS
     }
 
-    /// Bits of packets that a frame carries.
+    /// Returns the packet bits per frame.
     pub const fn data_bits(&self) -> u32 {
         self.k_bch - HEADER_BITS
     }
 
-    /// Bits of packets per symbol.
+    /// Returns the packet bits per symbol.
     pub fn efficiency(&self) -> f64 {
         f64::from(self.data_bits()) / f64::from(self.symbols())
     }
@@ -40,7 +40,8 @@ const fn modcod(name: &'static str, bits_per_symbol: u32, k_bch: u32, es_n0_db: 
     Modcod { name, k_bch, bits_per_symbol, es_n0_db }
 }
 
-/// EN 302 307-1 V1.4.1: K_bch from table 5a, ideal Es/N0 for a packet error rate of 1e-7 from table 13, by efficiency.
+/// EN 302 307-1 V1.4.1, sorted by efficiency: K_bch from table 5a, ideal Es/N0 for a packet error rate of 1e-7 from
+/// table 13.
 pub const DVB_S2: &[Modcod] = &[
     modcod("qpsk 1/4", 2, 16_008, -2.35),
     modcod("qpsk 1/3", 2, 21_408, -1.24),
@@ -72,7 +73,7 @@ pub const DVB_S2: &[Modcod] = &[
     modcod("32apsk 9/10", 5, 58_192, 16.05),
 ];
 
-/// EN 302 307-2 V1.1.1 (DVB-S2X): the modulations and codes that it adds, from table 20a, by efficiency.
+/// EN 302 307-2 V1.1.1 (DVB-S2X): additional modulations and codes from table 20a, sorted by efficiency.
 pub const DVB_S2X: &[Modcod] = &[
     modcod("qpsk 2/9", 2, 14_208, -2.85),
     modcod("qpsk 13/45", 2, 18_528, -2.03),
@@ -123,7 +124,7 @@ mod tests {
         DVB_S2.iter().chain(DVB_S2X).find(|modcod| modcod.name == name).unwrap().efficiency()
     }
 
-    /// The column "spectral efficiency" of table 13 of EN 302 307-1 and of table 20a of EN 302 307-2.
+    /// Compares with the column "spectral efficiency" of table 13 of EN 302 307-1 and table 20a of EN 302 307-2.
     #[test]
     fn efficiencies_are_those_of_the_standard() {
         for (name, expected) in [

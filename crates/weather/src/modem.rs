@@ -6,13 +6,13 @@ use crate::modcod::{DVB_S2, DVB_S2X, Modcod};
 /// A modem on a satellite link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Modem {
-    /// Which modulations and codes it knows.
+    /// Family of modulations and codes.
     pub standard: Standard,
-    /// Symbols a second.
+    /// Symbols per second.
     pub symbol_rate: u64,
-    /// Ratio of energy per symbol to noise density at the receiver under a clear sky, in dB: what the link budget comes to.
+    /// Es/N0 at the receiver under a clear sky in dB: the result of the link budget.
     pub clear_sky_db: f64,
-    /// Which of them it uses.
+    /// Modulation and code in use.
     pub coding: Coding,
 }
 
@@ -21,29 +21,29 @@ pub struct Modem {
 pub enum Standard {
     /// EN 302 307-1.
     DvbS2,
-    /// EN 302 307-2, which adds to the former.
+    /// EN 302 307-2, which extends EN 302 307-1.
     DvbS2x,
 }
 
-/// Which modulation and code a modem uses.
+/// Selection of modulation and code.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Coding {
-    /// Always the same.
+    /// A constant value.
     Fixed(&'static Modcod),
     /// The most efficient one that the signal allows.
     Adaptive(Acm),
 }
 
-/// Adaptive coding and modulation (EN 302 307-1, section 4 and annex D.5): the receiver measures, the transmitter follows.
+/// Adaptive coding and modulation (EN 302 307-1, section 4 and annex D.5): the receiver measures, and the transmitter follows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Acm {
-    /// Signal above the need of a code without which it is not used, in dB.
+    /// Margin in dB above the required signal of a code in use.
     pub margin_db: f64,
-    /// Signal above that without which the modem does not change up, in dB.
+    /// Further margin in dB that is required to change to a more efficient code.
     pub hysteresis_db: f64,
-    /// Time between two measurements.
+    /// Interval between two measurements.
     pub interval: Duration,
-    /// From a measurement to the first frame that obeys it: over the satellite and back.
+    /// Delay from a measurement to the first frame that uses it: over the satellite and back.
     pub feedback_delay: Duration,
 }
 
@@ -70,7 +70,7 @@ impl Default for Modem {
 }
 
 impl Standard {
-    /// Its modulations and codes by efficiency, without those that need more signal than a better one.
+    /// Returns its modulations and codes by efficiency, without those that need more signal than a more efficient one.
     pub fn ladder(self) -> Vec<&'static Modcod> {
         let mut all: Vec<_> = self.all().collect();
         all.sort_by(|a, b| a.efficiency().total_cmp(&b.efficiency()).then(b.es_n0_db.total_cmp(&a.es_n0_db)));
@@ -84,7 +84,7 @@ impl Standard {
         ladder
     }
 
-    /// All its modulations and codes.
+    /// Returns all its modulations and codes.
     pub fn all(self) -> impl Iterator<Item = &'static Modcod> {
         let added = match self {
             Self::DvbS2 => &[],
@@ -93,29 +93,29 @@ impl Standard {
         DVB_S2.iter().chain(added)
     }
 
-    /// The modulation and code of this name.
+    /// Returns the modulation and code of this name.
     pub fn find(self, name: &str) -> Option<&'static Modcod> {
         self.all().find(|modcod| modcod.name == name)
     }
 }
 
 impl Modem {
-    /// Rate of packets with a modulation and code: exactly the bits of a frame in the time of a frame.
+    /// Returns the packet rate of a modulation and code: the bits of a frame in the time of a frame.
     pub fn rate(&self, modcod: &Modcod) -> Rate {
         let bits = u128::from(self.symbol_rate) * u128::from(modcod.data_bits());
         Rate::from_bps((bits / u128::from(modcod.symbols())) as u64)
     }
 
-    /// Time of a frame.
+    /// Returns the duration of a frame.
     pub fn frame(&self, modcod: &Modcod) -> Duration {
         let nanos = u128::from(modcod.symbols()) * 1_000_000_000;
         Duration::from_nanos(nanos.div_ceil(u128::from(self.symbol_rate)) as u64)
     }
 
-    /// Checks that there can be such a modem.
+    /// Checks that the modem is possible.
     ///
     /// # Errors
-    /// Names the first field that prevents it.
+    /// The first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if !(1_000..=10_000_000_000).contains(&self.symbol_rate) {
             return Err(ConfigError::new("symbol_rate", self.symbol_rate, "1 kBd to 10 GBd"));
@@ -144,8 +144,9 @@ impl Acm {
         Ok(())
     }
 
-    /// The step of `ladder` to use after `current` at this signal: down to the best that has its margin as soon as the present one has
-    /// lost it, up to the best that has margin and hysteresis. At the bottom there is nothing lower.
+    /// Returns the step of `ladder` that follows `current` at this signal. If the present step has lost its margin, it goes down
+    /// to the best one with margin. Otherwise it goes up to the best one with margin and hysteresis. The lowest step has no
+    /// alternative.
     pub fn follow(&self, ladder: &[&Modcod], current: usize, es_n0_db: f64) -> usize {
         let best = |extra: f64| ladder.iter().rposition(|modcod| modcod.es_n0_db + extra <= es_n0_db);
         let holds = ladder[current].es_n0_db + self.margin_db <= es_n0_db;
@@ -191,7 +192,7 @@ mod tests {
         let step = |name: &str| ladder.iter().position(|modcod| modcod.name == name).unwrap();
         let acm = Acm { margin_db: 0.5, hysteresis_db: 0.5, ..Acm::default() };
         let (half, two_thirds) = (step("qpsk 1/2"), step("qpsk 2/3"));
-        // QPSK 2/3 needs 3.1 dB: with margin 3.6, to climb there 4.1.
+        // QPSK 2/3 needs 3.1 dB: 3.6 dB with margin, and 4.1 dB to change up.
         assert_eq!(acm.follow(&ladder, half, 4.09), step("qpsk 3/5"));
         assert_eq!(acm.follow(&ladder, half, 4.11), two_thirds);
         assert_eq!(acm.follow(&ladder, two_thirds, 3.61), two_thirds);

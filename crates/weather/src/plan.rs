@@ -4,43 +4,43 @@ use bentpipe_net::{FrameSpan, Interpolation, LinkConfig, LossModel, Schedule};
 use crate::modcod::Modcod;
 use crate::{Acm, Coding, Modem, Weather};
 
-/// What a modem makes of the weather, from beginning to end.
+/// Rate and losses of a modem over time, under given weather.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// Stretches of time, the first from zero on, the last without end.
+    /// Consecutive intervals: the first from zero on, the last without end.
     pub spans: Vec<Span>,
 }
 
-/// A stretch of time in which nothing changes.
+/// Interval in which nothing changes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Span {
-    /// Its beginning.
+    /// Start of the interval.
     pub from: Duration,
     /// Modulation and code in use.
     pub modcod: &'static Modcod,
-    /// Rate of packets.
+    /// Packet rate.
     pub rate: Rate,
-    /// Time of a frame.
+    /// Duration of a frame.
     pub frame: Duration,
-    /// Probability that a frame is lost, with all packets that it has a part of.
+    /// Probability of a frame loss, which loses all packets with a part in it.
     pub frame_loss: f64,
 }
 
-/// Width of the waterfall in dB: so far below its need a code loses every frame. Measured curves of the long codes fall by about
-/// seven powers of ten within a few tenths of a decibel.
+/// Width of the waterfall region in dB: a code this far below its required signal loses every frame. Measured curves of long
+/// codes fall by about seven orders of magnitude within a few tenths of a decibel.
 const WATERFALL_DB: f64 = 0.3;
-/// Losses rarer than this are none.
+/// Loss probabilities below this count as zero.
 const NEVER: f64 = 1e-12;
 
-/// Probability that a frame is lost with `excess_db` more signal than the code needs: 1e-7 at its need, as the standard defines it, a straight
-/// line in decibels and powers of ten around it.
+/// Returns the frame loss probability with `excess_db` more signal than required: 1e-7 at the required signal, as the standard
+/// defines. It is log-linear in decibels around that point.
 fn frame_loss(excess_db: f64) -> f64 {
     let loss = libm::pow(10.0, -7.0 * (1.0 + excess_db / WATERFALL_DB)).min(1.0);
     if loss < NEVER { 0.0 } else { loss }
 }
 
 impl Modem {
-    /// The plan under this weather, as far as `duration`.
+    /// Computes the plan under this weather up to `duration`.
     pub fn plan(&self, weather: &Weather, duration: Duration) -> Plan {
         let ladder = self.standard.ladder();
         let signal = |time| self.clear_sky_db - weather.attenuation_db(time);
@@ -49,7 +49,7 @@ impl Modem {
             Coding::Adaptive(acm) => (acm.interval, Some(acm)),
         };
         let delay = acm.map_or(Duration::ZERO, |acm| acm.feedback_delay);
-        // Later measurements tell nothing new once the last one under changing weather has taken effect.
+        // Measurements after the weather has settled change nothing once the last changing one has taken effect.
         let end = duration.min(weather.settles() + delay + interval * 2_u64);
         let first = acm.map(|acm| acm.follow(&ladder, 0, signal(Duration::ZERO)));
         let mut measured = first.into_iter().collect::<Vec<_>>();
@@ -90,7 +90,7 @@ impl Plan {
         }
     }
 
-    /// Lets a link follow the plan: its rate, and its losses.
+    /// Applies the plan to a link: its rate and its losses.
     pub fn apply(&self, link: &mut LinkConfig) {
         let mut points: Vec<(Duration, Rate)> =
             self.spans.iter().map(|span| (span.from, span.rate)).collect();
@@ -107,7 +107,7 @@ impl Plan {
         };
     }
 
-    /// Share of the time up to `duration` in which so many frames are lost that nothing gets through.
+    /// Returns the fraction of the time up to `duration` in which every frame is lost.
     pub fn outage(&self, duration: Duration) -> f64 {
         let ends = self.spans.iter().skip(1).map(|span| span.from).chain([Duration::MAX]);
         let out = |(span, end): (&Span, Duration)| {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn under_a_clear_sky_one_code_holds_without_loss() {
         let plan = modem(Coding::Adaptive(Acm::default())).plan(&Weather::Clear, S(600));
-        // 12 dB less a margin of 0.5 and a hysteresis of 0.5 carries 16APSK 3/4 (10.21 dB), not 4/5 (11.03).
+        // 12 dB minus a margin of 0.5 and a hysteresis of 0.5 carries 16APSK 3/4 (10.21 dB), not 4/5 (11.03).
         assert_eq!(names(&plan), [(0.0, "16apsk 3/4")]);
         assert_eq!(plan.spans.len(), 1);
         assert_eq!(plan.spans[0].frame_loss, 0.0);
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_sudden_fade_is_followed_after_the_feedback_delay_and_loses_until_then() {
         let acm = Acm { feedback_delay: Duration::from_millis(500), ..Acm::default() };
-        // 6 dB within a tenth of a second at 10 s: 6 dB are left, which is 8PSK 3/5 (5.50 dB) and the margin.
+        // A fade of 6 dB within 0.1 s at 10 s: 6 dB are left, enough for 8PSK 3/5 (5.50 dB) with margin.
         let weather = Weather::Attenuation {
             points: vec![(S(10), 0.0), (S(10) + Duration::from_millis(100), 6.0), (S(20), 6.0)],
         };
@@ -168,12 +168,12 @@ mod tests {
     #[test]
     fn without_adaptation_a_fixed_code_falls_off_its_cliff() {
         let modcod = Standard::DvbS2.find("8psk 3/4").unwrap();
-        // 4.09 dB above its need; from 0 to 8 dB in 80 s.
+        // 4.09 dB above the required signal; a fade from 0 to 8 dB in 80 s.
         let plan = modem(Coding::Fixed(modcod)).plan(&fade(&[(0, 0.0), (80, 8.0)]), S(120));
         assert!(plan.spans.iter().all(|span| span.modcod == modcod));
         let first_loss = plan.spans.iter().find(|span| span.frame_loss > 0.0).unwrap();
         assert!((first_loss.from.as_secs_f64() - 38.8).abs() < 0.2, "{first_loss:?}");
-        // 0.3 dB below its need nothing gets through: at 43.9 s.
+        // 0.3 dB below the required signal nothing gets through, from 43.9 s on.
         assert!((plan.outage(S(120)) - (120.0 - 43.9) / 120.0).abs() < 0.002);
     }
 
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_wavering_signal_does_not_make_a_modem_waver() {
-        // 0.4 dB up and down, every second, around the step to QPSK 2/3.
+        // 0.4 dB up and down every second, around the step to QPSK 2/3.
         let points: Vec<_> =
             (0..100).map(|s| (s, 12.0 - 4.0 + if s % 2 == 0 { 0.2 } else { -0.2 })).collect();
         let changes = |hysteresis_db| {
@@ -204,7 +204,7 @@ mod tests {
         plan.apply(&mut link);
         assert_eq!(link.validate(), Ok(()));
         let Schedule::Table { points, .. } = &link.rate else { panic!("a rate that varies") };
-        // A slow fade costs rate, step by step, and hardly a frame.
+        // A slow fade lowers the rate step by step and loses almost no frame.
         assert!(points.is_sorted_by(|a, b| a.1 > b.1), "{points:?}");
         assert!(points.len() > 8);
         assert!(plan.spans.iter().all(|span| span.frame_loss < 1e-7), "{plan:?}");

@@ -9,7 +9,7 @@ pub struct RainLaw {
     pub alpha: f64,
 }
 
-/// Terms `a exp(-((log10 f - b) / c)^2)` of a coefficient, then slope and offset of the line in `log10 f` below them.
+/// Terms `a exp(-((log10 f - b) / c)^2)` of a coefficient, then slope and offset of its line in `log10 f`.
 type Fit<const N: usize> = ([[f64; 3]; N], f64, f64);
 
 /// P.838-3, tables 1 to 4: `log10 k` and `alpha`, horizontal and vertical.
@@ -56,7 +56,7 @@ const ALPHA_VERTICAL: Fit<5> = (
     0.83433,
 );
 
-/// Equations (2) and (3) of P.838-3.
+/// Evaluates equations (2) and (3) of P.838-3.
 fn fit<const N: usize>((terms, slope, offset): Fit<N>, log_f: f64) -> f64 {
     let term = |[a, b, c]: [f64; 3]| {
         let x = (log_f - b) / c;
@@ -65,25 +65,25 @@ fn fit<const N: usize>((terms, slope, offset): Fit<N>, log_f: f64) -> f64 {
     terms.into_iter().map(term).sum::<f64>() + slope * log_f + offset
 }
 
-/// The way of the signal through the rain.
+/// Path of the signal through the rain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlantPath {
-    /// Frequency in GHz, 1 to 55 (the range of the slant-path method).
+    /// Frequency in GHz, 1 to 55 (range of the slant-path method).
     pub frequency_ghz: f64,
-    /// Elevation of the satellite in degrees, above 0 to 90.
+    /// Elevation of the satellite in degrees, above 0 and up to 90.
     pub elevation_deg: f64,
     /// Tilt of the polarisation from the horizontal in degrees, 0 to 90; 45 for circular polarisation.
     pub tilt_deg: f64,
-    /// Height of the top of the rain above the sea in km (ITU-R P.839: the mean height of the 0 degree isotherm and 0.36 km).
+    /// Height of the rain above sea level in km (ITU-R P.839: mean height of the 0 degree isotherm plus 0.36 km).
     pub rain_height_km: f64,
-    /// Height of the station above the sea in km.
+    /// Height of the station above sea level in km.
     pub station_height_km: f64,
     /// Latitude of the station in degrees.
     pub latitude_deg: f64,
 }
 
 impl Default for SlantPath {
-    /// A Ka-band downlink to the middle of Europe.
+    /// A Ka-band downlink to central Europe.
     fn default() -> Self {
         Self {
             frequency_ghz: 20.0,
@@ -104,7 +104,8 @@ fn radians(degrees: f64) -> f64 {
 }
 
 impl RainLaw {
-    /// For a frequency from 1 to 1000 GHz, an elevation and a tilt of the polarisation in degrees: equations (4) and (5) of P.838-3.
+    /// Computes the law for a frequency from 1 to 1000 GHz, an elevation and a polarisation tilt in degrees: equations (4) and
+    /// (5) of P.838-3.
     pub fn new(frequency_ghz: f64, elevation_deg: f64, tilt_deg: f64) -> Self {
         let log_f = libm::log10(frequency_ghz);
         let k_h = libm::pow(10.0, fit(K_HORIZONTAL, log_f));
@@ -117,17 +118,17 @@ impl RainLaw {
         Self { k, alpha }
     }
 
-    /// Attenuation in dB/km at a rain rate in mm/h.
+    /// Returns the attenuation in dB/km at a rain rate in mm/h.
     pub fn db_per_km(self, rain_mm_h: f64) -> f64 {
         self.k * libm::pow(rain_mm_h, self.alpha)
     }
 }
 
 impl SlantPath {
-    /// Checks that there can be such a path.
+    /// Checks that the path is possible.
     ///
     /// # Errors
-    /// Names the first field out of range.
+    /// The first field out of range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let within = |field, value: f64, least, most, accepted| {
             if (least..=most).contains(&value) {
@@ -144,11 +145,11 @@ impl SlantPath {
         within("latitude", self.latitude_deg, -90.0, 90.0, "-90 to 90 degrees")
     }
 
-    /// Attenuation in dB at a rain rate in mm/h at the station: that rate's specific attenuation over the effective length of the path
-    /// through the rain (P.618-13, section 2.2.1.1, steps 2 to 9).
+    /// Returns the attenuation in dB at a rain rate in mm/h at the station. It is the specific attenuation times the effective
+    /// path length through the rain (P.618-13, section 2.2.1.1, steps 2 to 9).
     ///
-    /// The Recommendation states the effective length for the rate that is exceeded in 0.01 % of the year. Here it is used for the rate
-    /// of the moment: heavier rain comes in smaller cells at any time.
+    /// The Recommendation defines the effective length for the rate exceeded in 0.01 % of the year. Here it is used for the
+    /// present rate: heavier rain has smaller cells at any time.
     pub fn attenuation_db(&self, rain_mm_h: f64) -> f64 {
         let height = self.rain_height_km - self.station_height_km;
         if height <= 0.0 || rain_mm_h <= 0.0 {
@@ -158,7 +159,7 @@ impl SlantPath {
         gamma * self.effective_length_km(height, gamma)
     }
 
-    /// Steps 2 to 9: the path up to the top of the rain, shortened as rain cells are finite.
+    /// Steps 2 to 9: length of the path below the top of the rain, reduced because rain cells are finite.
     fn effective_length_km(&self, height: f64, gamma: f64) -> f64 {
         let (f, elevation) = (self.frequency_ghz, radians(self.elevation_deg));
         let (sin, cos) = (libm::sin(elevation), libm::cos(elevation));
@@ -222,7 +223,7 @@ mod tests {
         close(law.db_per_km(26.480_52), 1.581_308_393_668_69, 1e-9);
     }
 
-    /// The example gives 0.495317 dB exceeded in 1 % of the year; step 10 of the Recommendation leads there from 0.01 %.
+    /// The example has 0.495317 dB exceeded in 1 % of the year; step 10 of the Recommendation converts from 0.01 %.
     #[test]
     fn the_slant_path_agrees_with_the_validation_example() {
         let rare = LONDON.attenuation_db(26.480_52);
@@ -241,7 +242,7 @@ mod tests {
         assert!(bands.is_sorted(), "{bands:?}");
         let elevations = [60.0, 45.0, 20.0, 10.0, 4.0].map(|e| at(20.0, e).attenuation_db(20.0));
         assert!(elevations.is_sorted(), "{elevations:?}");
-        // A station above the rain stays dry.
+        // A station above the rain has no attenuation.
         assert_eq!(SlantPath { station_height_km: 4.0, ..path }.attenuation_db(50.0), 0.0);
     }
 }

@@ -3,28 +3,28 @@ use bentpipe_net::ConfigError;
 
 use crate::SlantPath;
 
-/// Attenuation of a link over time. Between two points the value moves on a straight line, after the last it stays.
+/// Attenuation of a link over time: linear between two points, constant after the last.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Weather {
-    /// None.
+    /// No attenuation.
     #[default]
     Clear,
-    /// As given, in dB.
+    /// Given attenuation in dB.
     Attenuation {
-        /// Time and attenuation, times strictly ascending.
+        /// Time and attenuation in dB; times strictly ascending.
         points: Vec<(Duration, f64)>,
     },
-    /// That of rain.
+    /// Rain.
     Rain {
-        /// Time and rain rate in mm/h, times strictly ascending.
+        /// Time and rain rate in mm/h; times strictly ascending.
         points: Vec<(Duration, f64)>,
-        /// The way through it.
+        /// Path through the rain.
         path: SlantPath,
     },
 }
 
 impl Weather {
-    /// Name of the kind of weather.
+    /// Returns the name of the kind of weather.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Clear => "clear",
@@ -33,10 +33,10 @@ impl Weather {
         }
     }
 
-    /// Checks that there can be such weather.
+    /// Checks that the weather is possible.
     ///
     /// # Errors
-    /// Names the first field that prevents it.
+    /// The first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let (field, points) = match self {
             Self::Clear => return Ok(()),
@@ -59,7 +59,7 @@ impl Weather {
         }
     }
 
-    /// Attenuation in dB at `time`.
+    /// Returns the attenuation in dB at `time`.
     pub fn attenuation_db(&self, time: Duration) -> f64 {
         match self {
             Self::Clear => 0.0,
@@ -68,7 +68,7 @@ impl Weather {
         }
     }
 
-    /// The time from which on nothing changes.
+    /// Returns the time after which nothing changes.
     pub fn settles(&self) -> Duration {
         match self {
             Self::Clear => Duration::ZERO,
@@ -79,7 +79,7 @@ impl Weather {
     }
 }
 
-/// The value at `time` on the lines through `points`; before the first point its value holds.
+/// Returns the interpolated value at `time`; constant before the first point.
 fn at(points: &[(Duration, f64)], time: Duration) -> f64 {
     let next = points.partition_point(|point| point.0 <= time);
     let Some(&(from, value)) = points[..next].last() else {

@@ -2,16 +2,16 @@
 
 use core::net::IpAddr;
 
-/// A running one's-complement sum over words in network order.
+/// One's-complement sum over words in network byte order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// Adds bytes that begin at an even offset; an odd last byte is padded with zero, so only the last piece may be odd.
+    /// Adds bytes from an even offset. An odd last byte is padded with zero, so only the last piece may have odd length.
     #[must_use]
     pub fn bytes(self, bytes: &[u8]) -> Self {
-        // The sum does not depend on the byte order in which it is made (RFC 1071 section 2 B): wide words of the machine, turned
-        // around once at the end.
+        // The sum is independent of the byte order of its computation (RFC 1071 section 2 B). It uses wide machine words, and
+        // swaps once at the end.
         let mut sum = 0_u64;
         let (words, rest) = bytes.as_chunks::<4>();
         for word in words {
@@ -29,8 +29,8 @@ impl Sum {
         Self(self.0 + word as u64)
     }
 
-    /// The pseudo header of IPv4 (RFC 9293 section 3.1) or IPv6 (RFC 8200 section 8.1) before `len` bytes of `protocol`. Both
-    /// add up alike.
+    /// Returns the sum of the pseudo header of IPv4 (RFC 9293 section 3.1) or IPv6 (RFC 8200 section 8.1) for `len` bytes of
+    /// `protocol`. Both have the same sum.
     pub fn pseudo_header((source, destination): (IpAddr, IpAddr), protocol: u8, len: usize) -> Self {
         let add = |sum: Self, address| match address {
             IpAddr::V4(address) => sum.bytes(&address.octets()),
@@ -41,18 +41,18 @@ impl Sum {
         sum.word((len >> 16) as u16).word(len as u16)
     }
 
-    /// The checksum: the complement of the sum. Zero over data that contains its own checksum.
+    /// Returns the checksum: the complement of the sum. It is zero over data with its own checksum.
     pub fn checksum(self) -> u16 {
         !fold(self.0)
     }
 
-    /// The sum itself, which stands in the checksum field where the rest is left to the device below (checksum offload).
+    /// Returns the sum itself, which is the checksum field's value for checksum offload.
     pub fn partial(self) -> u16 {
         fold(self.0)
     }
 }
 
-/// End-around carry down to 16 bits.
+/// Folds the sum to 16 bits with end-around carry.
 fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -64,7 +64,7 @@ fn fold(mut sum: u64) -> u16 {
 mod tests {
     use super::*;
 
-    /// The numbers of RFC 1071 section 3.
+    /// Numbers of RFC 1071 section 3.
     #[test]
     fn the_example_of_the_rfc() {
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];

@@ -1,52 +1,52 @@
-//! One connection's numbers: 32 bits on the wire, 64 in the engine.
+//! Sequence numbers of a connection: 32 bits on the wire, 64 in the engine.
 
 use bentpipe_base::{EcnField, Flags, SackBlocks, SackRange, Segment, SynOptions};
 
 use crate::sequence::{unwrapped, wrapped};
 use crate::{Datagram, Header, Options, Scps};
 
-/// What one end of a connection knows of its numbers on the wire: initial sequence numbers, window scales, and by how much
-/// its timestamps differ from its clock (RFC 7323 section 5.4 wants that unpredictable).
+/// Wire number state of one end of a connection: initial sequence numbers, window scales, and the offset between
+/// timestamps and its clock. RFC 7323 section 5.4 requires an unpredictable offset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Conversation {
     /// Initial sequence number of this end.
     pub initial: u32,
-    /// That of the peer; zero until its SYN was heard.
+    /// Initial sequence number of the peer; zero before its SYN.
     pub peer_initial: u32,
-    /// Added to the timestamps of this end.
+    /// Offset added to the timestamps of this end.
     pub clock_offset: u32,
     scale: Option<u8>,
     peer_scale: Option<u8>,
 }
 
-/// Positions near which those of an arriving header are looked for.
+/// Positions near which the numbers of an arriving header are interpreted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Near {
-    /// Next position expected of the peer.
+    /// Next position expected from the peer.
     pub peer: u64,
-    /// First position of our own that the peer has not acknowledged.
+    /// First position of this end that the peer has not acknowledged.
     pub own: u64,
 }
 
-/// What of an arriving packet stands outside of its TCP header.
+/// Properties of an arriving packet outside its TCP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Arrived {
     /// Payload bytes.
     pub len: u32,
     /// Congestion mark.
     pub ecn: EcnField,
-    /// Lower effort.
+    /// True for lower effort.
     pub low_priority: bool,
 }
 
 impl Arrived {
-    /// Of a packet whose TCP header is followed by `len` bytes.
+    /// Returns the properties of a packet with `len` bytes after its TCP header.
     pub const fn of(datagram: &Datagram, len: usize) -> Self {
         Self { len: len as u32, ecn: datagram.ecn, low_priority: datagram.is_low_priority() }
     }
 }
 
-/// What a SYN offers of SCPS-TP's capabilities, if anything.
+/// Returns the SCPS-TP capabilities offered by a SYN, if any.
 fn capabilities(syn: &SynOptions) -> Option<Scps> {
     let mut scps = Scps::empty();
     scps.set(Scps::SNACK_SHORT | Scps::SNACK_LONG, syn.snack_permitted);
@@ -55,23 +55,23 @@ fn capabilities(syn: &SynOptions) -> Option<Scps> {
 }
 
 impl Conversation {
-    /// An end whose own numbers begin at `initial`.
+    /// Makes an end whose own numbers begin at `initial`.
     pub const fn new(initial: u32, clock_offset: u32) -> Self {
         Self { initial, peer_initial: 0, clock_offset, scale: None, peer_scale: None }
     }
 
-    /// Learns where the peer's numbers begin, and its window scale, from its SYN.
+    /// Learns the peer's initial number and window scale from its SYN.
     pub fn hear_syn(&mut self, header: &Header) {
         self.peer_initial = header.seq;
         self.peer_scale = header.options.window_scale;
     }
 
-    /// Both window scales, where the SYNs are not seen (a handshake completed without state).
+    /// Sets both window scales if the SYNs are not seen (a handshake completed without state).
     pub fn agree_on_scales(&mut self, scales: Option<(u8, u8)>) {
         (self.scale, self.peer_scale) = scales.unzip();
     }
 
-    /// The header of a segment that this end sends, without ports. Remembers the scale that a SYN announces.
+    /// Returns the header of a segment that this end sends, without ports. Records the scale that a SYN announces.
     pub fn header(&mut self, segment: &Segment) -> Header {
         if let Some(syn) = &segment.syn_options {
             self.scale = syn.window_scale;
@@ -112,7 +112,8 @@ impl Conversation {
         options
     }
 
-    /// Windows of SYNs are never scaled, others only if both ends offered it (RFC 7323 section 2.2).
+    /// Returns the window shift. Windows of SYNs are never scaled, others only if both ends offered it (RFC 7323 section
+    /// 2.2).
     fn shift(&self, is_syn: bool, scale: Option<u8>) -> u8 {
         match (is_syn, self.scale, self.peer_scale) {
             (false, Some(_), Some(_)) => scale.unwrap_or(0).min(14),
@@ -120,7 +121,7 @@ impl Conversation {
         }
     }
 
-    /// What a header of the peer says, in positions near those given.
+    /// Translates a header of the peer into positions near the given ones.
     pub fn segment(&self, header: &Header, arrived: Arrived, near: Near) -> Segment {
         let options = &header.options;
         let is_syn = header.flags.contains(Flags::SYN);
@@ -144,7 +145,7 @@ impl Conversation {
             ecn: arrived.ecn,
             probe: options.probe,
             low_priority: arrived.low_priority,
-            // Without an ACK the echo says nothing (RFC 7323 section 3.2), and zero is none.
+            // Without an ACK the echo is invalid (RFC 7323 section 3.2), and zero means none.
             timestamps: options
                 .timestamps
                 .map(|(value, echo)| (value, if acks { echo.wrapping_sub(self.clock_offset) } else { 0 })),

@@ -1,4 +1,4 @@
-//! What the IP header of a packet says.
+//! Reader of IP headers.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -6,7 +6,7 @@ use bentpipe_base::EcnField;
 
 use crate::Sum;
 
-/// Why bytes are not a packet.
+/// Reason why bytes are not a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Malformed {
     /// The version is neither 4 nor 6.
@@ -23,26 +23,26 @@ pub enum Malformed {
     Checksum,
 }
 
-/// An IPv4 (RFC 791) or IPv6 (RFC 8200) packet: its header as numbers, and where its payload lies.
+/// IPv4 (RFC 791) or IPv6 (RFC 8200) packet: parsed header and payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram<'a> {
-    /// Who sent it.
+    /// Source address.
     pub source: IpAddr,
-    /// Whom it is for.
+    /// Destination address.
     pub destination: IpAddr,
-    /// Protocol of the payload, extension headers of IPv6 skipped: 6 is TCP, 17 UDP, 1 and 58 ICMP.
+    /// Protocol of the payload after IPv6 extension headers: 6 is TCP, 17 UDP, 1 and 58 ICMP.
     pub protocol: u8,
     /// Differentiated services code point (RFC 2474): 1 is lower effort (RFC 8622).
     pub dscp: u8,
     /// Congestion mark (RFC 3168).
     pub ecn: EcnField,
-    /// Routers that it may still pass.
+    /// Remaining hop limit.
     pub hop_limit: u8,
-    /// It is a piece of a larger packet. Only the first piece begins with the header of its protocol.
+    /// True for a fragment of a larger packet. Only the first fragment begins with the header of its protocol.
     pub fragment: bool,
-    /// Size on the wire in bytes, IP header included; what follows is padding.
+    /// Size on the wire in bytes, IP header included; later bytes are padding.
     pub len: usize,
-    /// What the IP headers carry.
+    /// Payload of the IP headers.
     pub payload: &'a [u8],
 }
 
@@ -61,14 +61,14 @@ pub(crate) mod protocol {
 /// Code point of lower effort (RFC 8622).
 pub const LOWER_EFFORT: u8 = 1;
 
-/// Extension headers of IPv6 that are skipped before a packet is called nonsense.
+/// Maximum number of IPv6 extension headers before a packet counts as malformed.
 const MOST_EXTENSIONS: usize = 8;
 
 impl<'a> Datagram<'a> {
     /// Reads the IP headers.
     ///
     /// # Errors
-    /// If the bytes are no packet.
+    /// If the bytes are not a packet.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
         match bytes.first().ok_or(Malformed::Truncated)? >> 4 {
             4 => Self::read_v4(bytes),
@@ -139,7 +139,7 @@ impl<'a> Datagram<'a> {
                 }
                 protocol::FRAGMENT => {
                     let field = self.payload.get(2..4).ok_or(Malformed::Truncated)?;
-                    // An offset, or more fragments: all but the two reserved bits.
+                    // An offset or more fragments: all bits but the two reserved ones.
                     self.fragment |= field[0] != 0 || field[1] & !6 != 0;
                     8
                 }
@@ -155,13 +155,13 @@ impl<'a> Datagram<'a> {
         Err(Malformed::Length)
     }
 
-    /// Whether the packet wants to be dropped before others (DSCP LE, RFC 8622).
+    /// True if the packet may be dropped before others (DSCP LE, RFC 8622).
     pub const fn is_low_priority(&self) -> bool {
         self.dscp == LOWER_EFFORT
     }
 
-    /// A number that all packets of one flow have in common, and few of other flows: addresses, protocol and, for TCP and UDP,
-    /// ports, mixed with `key`.
+    /// Returns a hash that is equal for all packets of a flow: addresses, protocol and, for TCP and UDP, ports, mixed with
+    /// `key`.
     pub fn flow_hash(&self, key: u64) -> u32 {
         let mut hash = mix(key ^ u64::from(self.protocol));
         for address in [self.source, self.destination] {
@@ -179,7 +179,7 @@ impl<'a> Datagram<'a> {
     }
 }
 
-/// The finaliser of SplitMix64.
+/// Finaliser of SplitMix64.
 const fn mix(mut bits: u64) -> u64 {
     bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -187,7 +187,7 @@ const fn mix(mut bits: u64) -> u64 {
     bits ^ bits >> 31
 }
 
-/// The two low bits of the old type-of-service byte.
+/// Returns the two low bits of the old type-of-service byte.
 const fn ecn_of(class: u8) -> EcnField {
     match class & 3 {
         0 => EcnField::NotCapable,
@@ -204,8 +204,8 @@ pub(crate) const fn ecn_bits(ecn: EcnField) -> u8 {
     }
 }
 
-/// Marks an ECN-capable packet as having met congestion (RFC 3168), checksum included. False, and nothing changed, if it is not
-/// capable or no packet.
+/// Marks an ECN-capable packet with congestion experienced (RFC 3168) and updates its checksum. Returns false without a change
+/// if it is not capable or not a packet.
 pub fn mark_congestion(packet: &mut [u8]) -> bool {
     let Ok(datagram) = Datagram::read(packet) else { return false };
     if datagram.ecn == EcnField::NotCapable {
@@ -227,7 +227,7 @@ pub fn mark_congestion(packet: &mut [u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// The first two numbers of SplitMix64 from the seed 1234567, which its reference implementation gives.
+    /// First two numbers of SplitMix64 from the seed 1234567, by its reference implementation.
     #[test]
     fn mixing_is_splitmix64() {
         assert_eq!(mix(1_234_567), 6_457_827_717_110_365_317);

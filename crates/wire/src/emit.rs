@@ -1,4 +1,4 @@
-//! Packets put together: IP header, TCP header, and a checksum over a payload that may be elsewhere.
+//! Writer of packets: IP header, TCP header, and a checksum over a payload that may be elsewhere.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -8,54 +8,54 @@ use crate::datagram::{LOWER_EFFORT, ecn_bits, protocol};
 use crate::tcp::CHECKSUM_AT;
 use crate::{Header, Sum};
 
-/// The two ends between which packets travel. Both are of the same IP version.
+/// Both ends of packets, of the same IP version.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ends {
-    /// The end that sends.
+    /// Sending end.
     pub local: SocketAddr,
-    /// The end that receives.
+    /// Receiving end.
     pub remote: SocketAddr,
 }
 
 impl Ends {
-    /// Both seen from the other side.
+    /// Returns both ends seen from the other side.
     #[must_use]
     pub const fn swapped(self) -> Self {
         Self { local: self.remote, remote: self.local }
     }
 
-    /// Bytes of the IP header between them.
+    /// Returns the bytes of the IP header.
     pub const fn ip_header_len(&self) -> usize {
         if self.remote.is_ipv4() { 20 } else { 40 }
     }
 }
 
-/// What the IP header says beside addresses and lengths.
+/// Fields of the IP header besides addresses and lengths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IpFields {
     /// Congestion mark.
     pub ecn: EcnField,
     /// Differentiated services code point (RFC 2474), below 64.
     pub dscp: u8,
-    /// Identification of an IPv4 packet; nothing depends on it, since packets are never fragmented.
+    /// Identification of an IPv4 packet. It has no effect, since packets are never fragmented.
     pub identification: u16,
 }
 
 impl IpFields {
-    /// Those of a segment in the default class, or in lower effort if it asks for that.
+    /// Returns the fields of a segment in the default class, or in lower effort if it has low priority.
     pub const fn of(segment: &Segment, identification: u16) -> Self {
         Self { ecn: segment.ecn, dscp: if segment.low_priority { LOWER_EFFORT } else { 0 }, identification }
     }
 }
 
-/// The payload, as far as the headers depend on it.
+/// Payload, as far as the headers depend on it.
 #[derive(Clone, Copy, Debug)]
 pub enum Payload<'a> {
     /// These bytes: the checksum is complete.
     Bytes(&'a [u8]),
-    /// So many bytes of zero: the checksum is complete.
+    /// This many zero bytes: the checksum is complete.
     Zeros(usize),
-    /// So many bytes that a device below sums up: the checksum field holds the sum of the pseudo header.
+    /// This many bytes whose sum the device adds: the checksum field holds the sum of the pseudo header.
     Offloaded(usize),
 }
 
@@ -68,26 +68,26 @@ impl Payload<'_> {
     }
 }
 
-/// The headers of one packet.
+/// Headers of one packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// From where to where.
+    /// Source and destination.
     pub ends: Ends,
     /// IP header.
     pub ip: IpFields,
     /// TCP header; its ports are those of `ends`.
     pub tcp: Header,
-    /// What follows.
+    /// Payload after the headers.
     pub payload: Payload<'a>,
 }
 
-/// Time to live of what we send (RFC 1700).
+/// Time to live of sent packets (RFC 1700).
 const HOP_LIMIT: u8 = 64;
 const DONT_FRAGMENT: u8 = 0x40;
 
 impl Packet<'_> {
-    /// Appends the headers, without payload. A payload that does not fit the length field of the IP header must not be given.
-    /// Returns how many bytes were appended.
+    /// Appends the headers without payload; returns the number of bytes appended. The payload must fit the length field of the IP
+    /// header.
     pub fn write_headers(&self, out: &mut Vec<u8>) -> usize {
         let begin = out.len();
         let ip_len = self.ends.ip_header_len();
@@ -144,7 +144,7 @@ impl Packet<'_> {
     }
 }
 
-/// Completes the checksum of a TCP packet that was written with [`Payload::Offloaded`], as a device would: `packet` is the IP payload.
+/// Completes the checksum of a TCP packet written with [`Payload::Offloaded`], as a device would. `packet` is the IP payload.
 pub fn complete_checksum(packet: &mut [u8]) {
     let checksum = Sum::default().bytes(packet).checksum();
     packet[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&checksum.to_be_bytes());

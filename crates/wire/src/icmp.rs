@@ -1,35 +1,35 @@
-//! What routers and hosts report of a packet of ours (RFC 792 and 1191, RFC 4443).
+//! ICMP reports of routers and hosts about a packet of this stack (RFC 792 and 1191, RFC 4443).
 
 use core::net::{IpAddr, SocketAddr};
 
 use crate::datagram::protocol;
 use crate::{Datagram, Ends, Malformed, Sum};
 
-/// What became of a TCP packet of ours.
+/// Report about a TCP packet of this stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IcmpError {
-    /// What is reported.
+    /// Kind of report.
     pub kind: IcmpErrorKind,
-    /// The ends of the packet, seen from us.
+    /// Ends of the packet, seen from this stack.
     pub ends: Ends,
-    /// Its sequence number: who does not see the packets cannot know it (RFC 5927 section 4.1).
+    /// Sequence number of the packet, unknown to hosts that cannot see it (RFC 5927 section 4.1).
     pub seq: u32,
 }
 
-/// What is reported of a packet.
+/// Kind of report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IcmpErrorKind {
     /// A router could not forward it because it was too large.
     TooBig {
-        /// Largest packet that fits, in bytes with IP header.
+        /// Maximum packet size that fits, in bytes with IP header.
         mtu: u32,
     },
-    /// The host does not speak TCP or has nothing at that port, or somebody forbids to go there: the "hard" errors of RFC 1122 section
-    /// 4.2.3.9 and RFC 5461 section 2. Those that may pass, such as an unknown route, are none.
+    /// The host does not speak TCP, the port is closed, or access is prohibited: the "hard" errors of RFC 1122 section 4.2.3.9
+    /// and RFC 5461 section 2. Temporary errors such as a missing route are not included.
     Unreachable,
 }
 
-/// The kind of a message by its type, its code and the word behind its checksum.
+/// Returns the kind of a message from its type, code and the word after its checksum.
 fn kind(is_v6: bool, head: &[u8; 8]) -> Option<IcmpErrorKind> {
     let word = u32::from_be_bytes([head[4], head[5], head[6], head[7]]);
     match (is_v6, head[0], head[1]) {
@@ -42,10 +42,10 @@ fn kind(is_v6: bool, head: &[u8; 8]) -> Option<IcmpErrorKind> {
 }
 
 impl IcmpError {
-    /// Reads such a message; `Ok(None)` if the datagram is another one.
+    /// Reads such a message; `Ok(None)` for any other datagram.
     ///
     /// # Errors
-    /// If it claims to be such a message and is none.
+    /// If the message is malformed.
     pub fn read(datagram: &Datagram) -> Result<Option<Self>, Malformed> {
         let is_v6 = datagram.protocol == protocol::ICMP_V6;
         if !is_v6 && datagram.protocol != protocol::ICMP || datagram.fragment {
@@ -65,7 +65,7 @@ impl IcmpError {
         Ok(quoted?.map(|(ends, seq)| Self { kind, ends, seq }))
     }
 
-    /// The beginning of our packet: addresses from its IP header, ports and sequence number from the eight bytes behind it.
+    /// Reads the quoted start of the packet: addresses from its IP header, ports and sequence number from the next eight bytes.
     fn quoted_v4(quoted: &[u8]) -> Result<Option<(Ends, u32)>, Malformed> {
         let header: &[u8; 20] = quoted.first_chunk().ok_or(Malformed::Truncated)?;
         let address =
@@ -108,7 +108,8 @@ mod tests {
     const V4_ENDS: (&str, &str) = ("192.0.2.1:5", "192.0.2.2:6");
     const V6_ENDS: (&str, &str) = ("[2001:db8::1]:5", "[2001:db8::2]:6");
 
-    /// A message with this type, code and word, about a packet between these ends; `change` may spoil it after its checksum is made.
+    /// Reads a message with this type, code and word about a packet between these ends. `change` may corrupt it after its
+    /// checksum is made.
     fn read(
         (local, remote): (&str, &str),
         (kind, code, word): (u8, u8, u32),
@@ -143,7 +144,7 @@ mod tests {
         })
     }
 
-    /// UDP is no message of ICMP, however short it is, and neither is a fragment.
+    /// UDP is not ICMP, however short it is; nor is a fragment.
     #[test]
     fn other_datagrams_are_left_to_others() {
         for (protocol, fragment) in [(17, false), (17, true), (protocol::ICMP, true)] {

@@ -1,11 +1,10 @@
-//! IP and TCP as bytes: what packets say, to and from [`Segment`](bentpipe_base::Segment).
+//! IP and TCP as bytes: conversion of packets to and from [`Segment`](bentpipe_base::Segment).
 //!
-//! [`Datagram`] reads what every box on the path may know of a packet: its addresses, size, priority, congestion mark and flow.
-//! [`Header`] reads and writes TCP with its options; a [`Conversation`] translates between the 32-bit numbers of one
-//! connection on the wire and the 64-bit positions of the engine. Payload is never touched: a packet is these headers and, behind
-//! them, bytes that belong to the driver.
+//! [`Datagram`] reads the fields visible to every node on the path: addresses, size, priority, congestion mark and flow.
+//! [`Header`] reads and writes TCP with its options. A [`Conversation`] translates between a connection's 32-bit wire numbers and
+//! the 64-bit positions of the engine. Payload is never touched: a packet is these headers followed by bytes of the driver.
 //!
-//! Nothing here allocates for what it reads, and no bytes make it panic.
+//! Reading allocates no memory, and no input causes a panic.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -1,5 +1,5 @@
-//! The header that virtual devices put before each packet (`struct virtio_net_hdr`, virtio 1.2 section 5.1.6): checksums that
-//! somebody else computes, and packets that somebody else cuts into segments.
+//! Header that virtual devices put before each packet (`struct virtio_net_hdr`, virtio 1.2 section 5.1.6). It describes checksums
+//! to complete and packets to segment.
 
 use crate::Malformed;
 use crate::tcp::CHECKSUM_AT;
@@ -7,29 +7,29 @@ use crate::tcp::CHECKSUM_AT;
 /// Bytes of that header.
 pub const VIRTIO_HEADER_LEN: usize = 10;
 
-/// How a packet is larger than what travels.
+/// Segmentation of an oversized packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Segmentation {
-    /// It is not.
+    /// None.
     #[default]
     None,
-    /// TCP over IPv4, cut into payloads of so many bytes.
+    /// TCP over IPv4, cut into payloads of this many bytes.
     TcpV4(u16),
-    /// TCP over IPv6, cut into payloads of so many bytes.
+    /// TCP over IPv6, cut into payloads of this many bytes.
     TcpV6(u16),
-    /// UDP of either version, cut into payloads of so many bytes.
+    /// UDP of either version, cut into payloads of this many bytes.
     Udp(u16),
 }
 
-/// What the device has done, or is to do.
+/// Work that the device has done or must do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Offload {
-    /// The checksum holds only the sum of the pseudo header: offset in the packet from which it must be completed, and that of its field
-    /// from there.
+    /// The checksum holds only the sum of the pseudo header. The values are the offset from which it must be completed, and the
+    /// offset of its field from there.
     pub partial_checksum: Option<(u16, u16)>,
-    /// The device has verified the checksum.
+    /// True if the device has verified the checksum.
     pub checksum_verified: bool,
-    /// Cut into segments on the way out, or glued together on the way in.
+    /// Segmentation of sent packets, or coalescing of received ones.
     pub segmentation: Segmentation,
 }
 
@@ -41,12 +41,12 @@ mod value {
     pub const TCP_V4: u8 = 1;
     pub const TCP_V6: u8 = 4;
     pub const UDP: u8 = 5;
-    /// Some of the packets set CWR: no matter to us.
+    /// Some of the packets set CWR, which has no effect here.
     pub const ECN: u8 = 0x80;
 }
 
 impl Offload {
-    /// What is to be done with a TCP packet whose IP header has `ip_len` bytes.
+    /// Returns the offload of a TCP packet whose IP header has `ip_len` bytes.
     pub const fn tcp(ip_len: usize, segmentation: Segmentation) -> Self {
         Self {
             partial_checksum: Some((ip_len as u16, CHECKSUM_AT as u16)),
@@ -55,16 +55,15 @@ impl Offload {
         }
     }
 
-    /// Whether the checksum of the packet need not be looked at: verified, or never on a wire.
+    /// True if the checksum need not be verified: the device did it, or the packet never was on a wire.
     pub const fn is_trusted(&self) -> bool {
         self.checksum_verified || self.partial_checksum.is_some()
     }
 
-    /// Reads the header; returns it with the packet behind it. Numbers are in the byte order of the machine, as a TUN device gives
-    /// them.
+    /// Reads the header; returns it with the packet after it. Numbers have the machine's byte order, as TUN devices use.
     ///
     /// # Errors
-    /// If the bytes end before the header does, or it asks for a segmentation that does not exist.
+    /// If the bytes end within the header, or the segmentation is unknown.
     pub fn read(bytes: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let (fixed, packet) = bytes.split_first_chunk::<VIRTIO_HEADER_LEN>().ok_or(Malformed::Truncated)?;
         let short = |at: usize| u16::from_ne_bytes([fixed[at], fixed[at + 1]]);
@@ -84,7 +83,7 @@ impl Offload {
         Ok((offload, packet))
     }
 
-    /// The header before a packet whose headers have `headers_len` bytes.
+    /// Returns the header of a packet whose headers have `headers_len` bytes.
     pub fn to_bytes(&self, headers_len: usize) -> [u8; VIRTIO_HEADER_LEN] {
         let mut bytes = [0; VIRTIO_HEADER_LEN];
         let mut put = |at: usize, value: u16| bytes[at..at + 2].copy_from_slice(&value.to_ne_bytes());
@@ -127,7 +126,7 @@ mod tests {
         assert_eq!(Offload::read(&[0, 9, 0, 0, 0, 0, 0, 0, 0, 0]), Err(Malformed::Length));
     }
 
-    /// A checksum is looked at unless the device did so, or the packet never was on a wire.
+    /// A checksum is verified unless the device did it, or the packet never was on a wire.
     #[test]
     fn only_what_the_device_vouches_for_is_trusted() {
         assert!(!Offload::default().is_trusted());

@@ -1,15 +1,15 @@
-//! TCP options: those of RFC 9293, 7323 and 2018, and experimental ones for what algorithms exchange.
+//! TCP options of RFC 9293, 7323 and 2018, and experimental ones for fields of algorithms.
 
 use bentpipe_base::{Extension, Notice, Probe, ProbeTag, Rate, Snack};
 
-/// Options of one header, with the numbers of the wire.
+/// Options of a header, with wire numbers.
 ///
-/// Unknown and malformed options are skipped, as RFC 9293 section 3.1 asks.
+/// Unknown and malformed options are skipped, as RFC 9293 section 3.1 requires.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Options {
     /// Maximum segment size in bytes.
     pub mss: Option<u16>,
-    /// Window scale shift; more than 14 was read as 14 (RFC 7323 section 2.3).
+    /// Window scale shift; values above 14 are read as 14 (RFC 7323 section 2.3).
     pub window_scale: Option<u8>,
     /// SACK permitted (RFC 2018).
     pub sack_permitted: bool,
@@ -19,13 +19,13 @@ pub struct Options {
     pub sack: [(u32, u32); 4],
     /// Number of SACK blocks, at most 4.
     pub sack_len: usize,
-    /// What a SYN offers of SCPS-TP's capabilities; the connection identifier is zero, as it means header compression.
+    /// SCPS-TP capabilities offered by a SYN. The connection identifier is zero: others mean header compression.
     pub scps: Option<Scps>,
     /// Holes above the ACK number (CCSDS 714.0).
     pub snack: Option<Snack>,
-    /// Answers probes, and has the receiver half of this algorithm's feedback: what a SYN of ours offers.
+    /// Offer of a SYN: true if it answers probes, and the registry number of its feedback algorithm.
     pub permitted: Option<(bool, u8)>,
-    /// Probe, or the reply to one.
+    /// Probe, reply to a probe, or neither.
     pub probe: Probe,
     /// Algorithm fields.
     pub extension: Extension,
@@ -35,9 +35,9 @@ bitflags::bitflags! {
     /// SCPS-TP's capabilities (CCSDS 714.0, option 20).
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Scps: u8 {
-        /// Best-effort transport service: a receiver may go on without what is missing.
+        /// Best-effort transport service: a receiver may skip missing data.
         const BEST_EFFORT = 0x80;
-        /// SNACK with the first hole alone.
+        /// SNACK with only the first hole.
         const SNACK_SHORT = 0x40;
         /// SNACK with a vector of further holes.
         const SNACK_LONG = 0x20;
@@ -64,10 +64,10 @@ mod kind {
     pub const EXPERIMENT: u8 = 253;
 }
 
-/// Experiment identifier of our options (RFC 6994 section 3): "BP".
+/// Experiment identifier of this project's options (RFC 6994 section 3): "BP".
 const EXPERIMENT: u16 = 0x4250;
 
-/// What an experimental option of ours carries: its first byte after the identifier.
+/// Content of an experimental option: its first byte after the identifier.
 mod experiment {
     pub const PERMITTED: u8 = 1;
     pub const PROBE: u8 = 2;
@@ -81,11 +81,11 @@ mod experiment {
     pub const RESTORED: u8 = 10;
 }
 
-/// Largest room that a header has for options.
+/// Maximum bytes of options in a header.
 pub(crate) const LARGEST: usize = 40;
 
 impl Options {
-    /// Reads the options of a header: what stands between its fixed part and its data offset.
+    /// Reads the options between the fixed header and its data offset.
     pub fn read(mut bytes: &[u8]) -> Self {
         let mut options = Self::default();
         while let [kind, rest @ ..] = bytes {
@@ -152,7 +152,7 @@ impl Options {
             (experiment::XCP, [numbers @ .., limited]) => {
                 if let (&[rtt, spacing, delta], []) = words(numbers) {
                     let numbers = [rtt, spacing, delta].map(f32::from_be_bytes);
-                    // Numbers that are none would go through all arithmetic behind them.
+                    // NaN and infinity would spread through all later arithmetic.
                     if let ([rtt_s, spacing_s, delta_bytes_per_s], true) =
                         (numbers, numbers.iter().all(|number| number.is_finite()))
                     {
@@ -188,12 +188,12 @@ impl Options {
         }
     }
 
-    /// The SACK blocks, most recent first.
+    /// Returns the SACK blocks, most recent first.
     pub fn sack(&self) -> &[(u32, u32)] {
         &self.sack[..self.sack_len]
     }
 
-    /// Lays the options out as they stand in a header: what must not be missed first, then as many SACK blocks as still fit.
+    /// Lays out the options in their wire order: indispensable ones first, then the SACK blocks that still fit.
     pub(crate) fn lay_out(&self) -> Laid {
         let mut laid = Laid::default();
         if let Some(mss) = self.mss {
@@ -213,7 +213,7 @@ impl Options {
             laid.experiment(experiment::PERMITTED, &[u8::from(probes), feedback]);
         }
         if let Some((value, echo)) = self.timestamps {
-            // Two bytes of nothing keep the numbers aligned, as everybody does, and receivers have a fast path for it.
+            // Two NOP bytes keep the numbers aligned, as is usual; receivers have a fast path for it.
             if laid.len.is_multiple_of(4) {
                 laid.put(&[kind::NOTHING, kind::NOTHING]);
             }
@@ -236,12 +236,12 @@ impl Options {
     }
 }
 
-/// All of `bytes` in words of four, and what is left over.
+/// Splits `bytes` into words of four and a rest.
 fn words(bytes: &[u8]) -> (&[[u8; 4]], &[u8]) {
     bytes.as_chunks()
 }
 
-/// The bytes of the options of one header.
+/// Encoded options of one header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Laid {
     bytes: [u8; LARGEST],
@@ -259,13 +259,13 @@ impl Laid {
         &self.bytes[..self.len]
     }
 
-    /// The fixed options of a SYN always fit: 4 + 4 + 2 + 4 + 7 + 12 bytes.
+    /// Appends an option. The fixed options of a SYN always fit: 4 + 4 + 2 + 4 + 7 + 12 bytes.
     fn put(&mut self, bytes: &[u8]) {
         self.bytes[self.len..self.len + bytes.len()].copy_from_slice(bytes);
         self.len += bytes.len();
     }
 
-    /// An option of kind 253 with our experiment identifier; left out if it does not fit.
+    /// Appends an option of kind 253 with this project's identifier; left out if it does not fit.
     fn experiment(&mut self, kind: u8, fields: &[u8]) {
         let len = 5 + fields.len();
         if self.len + len <= LARGEST {
@@ -312,7 +312,7 @@ impl Laid {
         }
     }
 
-    /// As much of the vector as fits: less says less.
+    /// Appends the part of the vector that fits; a shorter vector reports fewer holes.
     fn snack(&mut self, snack: &Snack) {
         let Some(room) = (LARGEST - self.len).checked_sub(6) else { return };
         let vector = &snack.vector()[..snack.vector().len().min(room)];
@@ -328,7 +328,7 @@ impl Laid {
         if blocks.is_empty() {
             return;
         }
-        // The numbers are aligned.
+        // Aligns the numbers.
         while self.len % 4 != 2 {
             self.put(&[kind::NOTHING]);
         }
@@ -354,7 +354,7 @@ mod tests {
         options.lay_out().as_slice().to_vec()
     }
 
-    /// CCSDS 714.0: capabilities, and the example of a SNACK, which takes seven bytes.
+    /// CCSDS 714.0: capabilities, and the example of a SNACK of seven bytes.
     #[test]
     fn the_options_of_scps_tp() {
         let snack = Snack::new(2, 2, &[0xdc]);

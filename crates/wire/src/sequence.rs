@@ -1,14 +1,13 @@
-//! 32-bit sequence numbers that wrap around, beside 64-bit positions that do not.
+//! Conversion between wrapping 32-bit sequence numbers and 64-bit positions.
 
-/// The low 32 bits of `position` in a stream that begins at `initial`.
+/// Returns the low 32 bits of `position` in a stream that begins at `initial`.
 pub const fn wrapped(initial: u32, position: u64) -> u32 {
     initial.wrapping_add(position as u32)
 }
 
-/// The position nearest to `near` that looks like `number` on the wire, in a stream that begins at `initial`.
+/// Returns the position nearest to `near` with the wire number `number`, in a stream that begins at `initial`.
 ///
-/// Positions before the beginning do not exist: instead of those the next one that looks alike is returned, far outside of any
-/// window.
+/// If that position is before the beginning, the next one with the same number is returned, far outside any window.
 pub const fn unwrapped(initial: u32, number: u32, near: u64) -> u64 {
     let ahead = number.wrapping_sub(wrapped(initial, near)) as i32;
     match near.checked_add_signed(ahead as i64) {

@@ -7,15 +7,15 @@ use crate::{Malformed, Sum};
 
 /// Bytes of a header without options.
 pub(crate) const FIXED_LEN: usize = 20;
-/// Where the checksum stands.
+/// Offset of the checksum in bytes.
 pub(crate) const CHECKSUM_AT: usize = 16;
 
-/// A TCP header with the numbers of the wire.
+/// TCP header with wire numbers.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Header {
-    /// Port of the end that sent it.
+    /// Source port.
     pub source_port: u16,
-    /// Port of the end that it is for.
+    /// Destination port.
     pub destination_port: u16,
     /// Sequence number.
     pub seq: u32,
@@ -23,18 +23,18 @@ pub struct Header {
     pub ack: u32,
     /// Header flags.
     pub flags: Flags,
-    /// Receive window, not yet scaled.
+    /// Receive window, unscaled.
     pub window: u16,
     /// Options.
     pub options: Options,
 }
 
 impl Header {
-    /// Reads the header at the beginning of an IP payload; returns it with the payload behind it. The checksum is not looked at: see
+    /// Reads the header at the start of an IP payload; returns it with the payload after it. The checksum is not verified: see
     /// [`checksum_holds`](Self::checksum_holds).
     ///
     /// # Errors
-    /// If the bytes end before the header does, or its length is impossible.
+    /// If the bytes end within the header, or its length is impossible.
     pub fn read(bytes: &[u8]) -> Result<(Self, &[u8]), Malformed> {
         let fixed: &[u8; FIXED_LEN] = bytes.first_chunk().ok_or(Malformed::Truncated)?;
         let len = usize::from(fixed[12] >> 4) * 4;
@@ -56,18 +56,18 @@ impl Header {
         Ok((header, &bytes[len..]))
     }
 
-    /// Bytes that it takes, options included.
+    /// Returns its length in bytes, options included.
     #[expect(clippy::len_without_is_empty, reason = "no header is empty")]
     pub fn len(&self) -> usize {
         FIXED_LEN + self.options.lay_out().as_slice().len()
     }
 
-    /// Whether the checksum of an IP payload is right for the addresses between which it travels.
+    /// True if the checksum of an IP payload matches its addresses.
     pub fn checksum_holds(pseudo_header: Sum, bytes: &[u8]) -> bool {
         pseudo_header.bytes(bytes).checksum() == 0
     }
 
-    /// Appends the header with a checksum of zero; returns its length.
+    /// Appends the header with a zero checksum; returns its length.
     pub(crate) fn write(&self, out: &mut Vec<u8>) -> usize {
         let options = self.options.lay_out();
         let len = FIXED_LEN + options.as_slice().len();

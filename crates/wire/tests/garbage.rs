@@ -1,4 +1,4 @@
-//! Bytes from the network are any bytes.
+//! Robustness of the readers against arbitrary bytes.
 
 use bentpipe_wire::{
     Arrived, Conversation, Datagram, Header, IcmpError, Near, Offload, Options, mark_congestion,
@@ -6,7 +6,7 @@ use bentpipe_wire::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Everything that looks at a packet before it is known to be one.
+/// Calls every reader of unverified packets.
 fn read_all(bytes: &[u8]) -> Option<()> {
     Options::read(bytes);
     let mut copy = bytes.to_vec();
@@ -25,7 +25,7 @@ fn read_all(bytes: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Bytes that begin like packets, so that more than the first check is reached.
+/// Bytes that begin like packets, so that later checks are also reached.
 fn nearly_packets() -> impl Strategy<Value = Vec<u8>> {
     let first = prop_oneof![Just(0x45_u8), Just(0x46), Just(0x60), any::<u8>()];
     (first, vec(any::<u8>(), 0..200), any::<bool>()).prop_map(|(first, mut bytes, plausible)| {
@@ -66,8 +66,8 @@ proptest! {
     }
 }
 
-/// Packets of Linux: TCP with and without timestamps, with ECN, over a path that lost some and flipped bits of others; UDP, ICMP of both
-/// versions, fragments, a refused connection. `bentpipe emulate --pcap` has captured them.
+/// Packets of Linux, captured by `bentpipe emulate --pcap`. TCP with and without timestamps, with ECN, over a path with loss and
+/// bit errors; UDP, ICMP of both versions, fragments, a refused connection.
 fn captured() -> Vec<Vec<u8>> {
     let file = include_bytes!("corpus/linux.pcapng");
     let long = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
@@ -95,7 +95,7 @@ fn captured_packets_are_read_and_so_is_every_beginning_of_them() {
 }
 
 proptest! {
-    /// Fuzzing from a corpus: real packets with some bytes changed, the checksum of the header made right again now and then.
+    /// Fuzzing from real packets: some bytes are changed, and the header checksum is sometimes corrected.
     #[test]
     fn nothing_that_was_a_packet_makes_a_reader_panic(
         which: prop::sample::Index,
@@ -118,7 +118,7 @@ proptest! {
     }
 }
 
-/// Packets that have broken stacks of others: each a name and what must become of it.
+/// Packets known to have broken other stacks: each with a name and the required result.
 #[test]
 fn the_corpus_of_hostile_packets() {
     let v4 = |body: &[u8]| {

@@ -1,4 +1,4 @@
-//! What is written is read, by us and by another implementation.
+//! Written packets are read correctly by this crate and by another implementation.
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -50,7 +50,7 @@ fn probe() -> impl Strategy<Value = Probe> {
     ]
 }
 
-/// A data segment or an ACK whose positions lie near `base`.
+/// A data segment or an ACK with positions near `base`.
 fn segment(base: u64) -> impl Strategy<Value = Segment> {
     let positions = (base..base + 100_000, base..base + 100_000, 0..1400_u32);
     let fields = (0..1_u32 << 16, option::of(any::<(u32, u32)>()), any::<bool>(), 0..3_u8);
@@ -106,7 +106,7 @@ fn syn() -> impl Strategy<Value = Segment> {
     })
 }
 
-/// The two ends of a connection whose SYNs announced a shift of 7.
+/// Both ends of a connection whose SYNs announced a shift of 7.
 fn agreed(initial: u32, peer: u32, clock_offset: u32) -> (Conversation, Conversation) {
     let (mut a, mut b) = (Conversation::new(initial, clock_offset), Conversation::new(peer, 99));
     let syn = SynOptions { window_scale: Some(7), ..SynOptions::default() };
@@ -116,7 +116,7 @@ fn agreed(initial: u32, peer: u32, clock_offset: u32) -> (Conversation, Conversa
     (a, b)
 }
 
-/// Puts the packet together and takes it apart.
+/// Writes the packet and reads it.
 fn travel(
     (sender, receiver): (&mut Conversation, &Conversation),
     v6: bool,
@@ -142,7 +142,7 @@ fn packet_of(sender: &mut Conversation, v6: bool, sent: &Segment) -> Vec<u8> {
     bytes
 }
 
-/// SNACK, in place of SACK blocks.
+/// SNACK instead of SACK blocks.
 #[test]
 fn holes_reach_the_other_end() {
     let (mut a, b) = agreed(3, 4, 0);
@@ -163,7 +163,8 @@ proptest! {
         let (mut a, mut b) = agreed(numbers.0, numbers.1, numbers.2);
         let base = 5 << 32;
         let mut got = travel((&mut a, &b), v6, &sent, Near { peer: base, own: base });
-        // The receiver of `a`'s timestamps sees its offset clock, and echoes it; it comes back as `a`'s own.
+        // The receiver of `a`'s timestamps sees and echoes its offset clock; the echo returns as `a`'s own
+        // value.
         let wanted = sent.timestamps.map(|(value, echo)| (value.wrapping_add(numbers.2), echo.wrapping_sub(99)));
         prop_assert_eq!(got.timestamps, wanted);
         let back = Segment { timestamps: Some((1, got.timestamps.unwrap_or_default().0)), probe: Probe::No, ..sent };
@@ -250,7 +251,7 @@ fn offloaded_checksums_hold_the_pseudo_header_only() {
         let ends = (datagram.source, datagram.destination);
         let sum = Sum::pseudo_header(ends, 6, datagram.payload.len());
         assert_eq!(datagram.payload[16..18], sum.partial().to_be_bytes());
-        // The device sums up all of it, the partial sum included, and complements.
+        // The device sums the whole packet including the partial sum, and takes the complement.
         let mut whole = datagram.payload.to_vec();
         complete_checksum(&mut whole);
         assert!(Header::checksum_holds(sum, &whole));
@@ -285,7 +286,7 @@ fn fragments_and_extension_headers_are_seen() {
     for host in [1, 2] {
         bytes.extend_from_slice(&[0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, host]);
     }
-    // Hop-by-hop options, then a fragment header whose offset is not zero.
+    // Hop-by-hop options, then a fragment header with a non-zero offset.
     bytes.extend_from_slice(&[44, 0, 1, 4, 0, 0, 0, 0]);
     bytes.extend_from_slice(&[6, 0, 0, 8, 0, 0, 0, 1]);
     bytes.extend_from_slice(&[0; 30]);

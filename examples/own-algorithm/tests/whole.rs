@@ -1,4 +1,4 @@
-//! The example does what Bentpipe does, and a copy of its folder stands alone.
+//! The example works in Bentpipe's commands, and a copy of its folder is self-contained.
 
 use std::fs;
 use std::path::Path;
@@ -46,7 +46,8 @@ fn it_has_no_parameters_and_takes_a_recovery() {
     );
 }
 
-/// A copy anywhere else, with its one path changed, is a package that Cargo resolves.
+/// A copy in any other place, with its one path changed, is a package that Cargo
+/// resolves.
 #[test]
 fn a_copy_of_the_folder_stands_alone() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

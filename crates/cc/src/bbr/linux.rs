@@ -1,33 +1,33 @@
-//! What the module of the Linux kernel adds to version 1: room for ACKs that come in clusters, and a long-term rate under a policer.
+//! Additions of the Linux kernel module to version 1: room for aggregated ACKs, and a long-term rate behind a policer.
 
 use bentpipe_base::{Duration, Instant};
 
-/// Rounds for which one of the two maxima of [`Aggregation`] is kept.
+/// Rounds covered by each of the two maxima of [`Aggregation`].
 const AGGREGATION_ROUNDS: u32 = 5;
-/// Most that is allowed for clusters: what the bottleneck delivers in so many seconds.
+/// Maximum allowance for aggregation, in seconds at the bottleneck's rate.
 const MOST_AGGREGATED_S: f64 = 0.1;
-/// An epoch ends after so many segments.
+/// Segments after which an epoch ends.
 const LONGEST_EPOCH: f64 = 1_048_576.0;
 
-/// How many segments more than the model expects were acknowledged at once (`extra_acked`).
+/// Segments acknowledged beyond the model's expectation in an epoch (`extra_acked`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     epoch_began: Instant,
     /// Segments acknowledged in the epoch.
     acked: f64,
-    /// Largest excess of this period of five rounds and of the one before.
+    /// Maximum excess in this period of five rounds and in the previous one.
     most: [f64; 2],
     rounds: u32,
 }
 
 impl Aggregation {
-    /// The sender was idle: an epoch begins.
+    /// Starts a new epoch after an idle time.
     pub fn restart(&mut self, now: Instant) {
         self.epoch_began = now;
         self.acked = 0.0;
     }
 
-    /// An ACK for so many segments while the model's bottleneck delivers `rate` segments a second, held to a window.
+    /// Handles an ACK of `acked` segments. `rate` is the model's bottleneck in segments per second; `cwnd` bounds the excess.
     pub fn on_ack(&mut self, now: Instant, (acked, round_start): (f64, bool), rate: f64, cwnd: f64) {
         if round_start {
             self.rounds += 1;
@@ -45,61 +45,60 @@ impl Aggregation {
         self.most[0] = self.most[0].max((self.acked - expected).min(cwnd));
     }
 
-    /// Segments to allow above the target window.
+    /// Returns the segments allowed beyond the target window.
     pub fn room(&self, rate: f64) -> f64 {
         self.most[0].max(self.most[1]).min(rate * MOST_AGGREGATED_S)
     }
 }
 
-/// Round trips that an interval lasts at least, and at most four times.
+/// Minimum length of an interval in round trips; its maximum is four times that.
 const LEAST_ROUNDS: u32 = 4;
-/// Lost segments for one delivered from which on an interval looks policed.
+/// Ratio of lost to delivered segments from which an interval looks policed.
 const POLICED_LOSS: f64 = 50.0 / 256.0;
-/// Two intervals agree within this share of the rate, or this many bytes a second.
+/// Two intervals agree if their rates differ by at most this fraction of the rate, or this many bytes per second.
 const AGREED_SHARE: f64 = 0.125;
 const AGREED_BYTES_PER_S: f64 = 500.0;
-/// Round trips for which a policer's rate is kept.
+/// Round trips for which a policer's rate is used.
 const KEPT_ROUNDS: u32 = 48;
 
-/// What is counted over the whole connection.
+/// Counters over the whole connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counted {
     pub now: Instant,
-    /// Segments delivered and lost.
+    /// Delivered and lost segments.
     pub delivered: f64,
     pub lost: f64,
 }
 
-/// One ACK, or a timeout, to the search for a policer.
+/// An ACK or a timeout, as input of the policer detection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sign {
     pub counted: Counted,
     pub round_start: bool,
     pub app_limited: bool,
-    /// Segments were lost.
+    /// True if segments were lost.
     pub losses: bool,
 }
 
-/// Whether a policer drops what exceeds its rate: two intervals in a row, each between losses and with many of them, deliver at the same
-/// rate (`lt_bw`).
+/// Detection of a policer (`lt_bw`). It requires two consecutive intervals with many losses and the same delivery rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) enum Policer {
-    /// No loss yet: a policer would first spend its tokens.
+    /// Before the first loss: a policer would first spend its tokens.
     #[default]
     Unseen,
-    /// Intervals are measured; the rate of the one before in segments a second.
+    /// Intervals are being measured; `before` is the previous interval's rate in segments per second.
     Sampling { began: Counted, rounds: u32, before: Option<f64> },
-    /// Two agreed on this rate in segments a second.
+    /// Two intervals agreed on `rate` segments per second.
     Found { rate: f64, rounds: u32 },
 }
 
 impl Policer {
-    /// The policer's rate in segments a second.
+    /// Returns the policer's rate in segments per second.
     pub fn rate(&self) -> Option<f64> {
         if let Self::Found { rate, .. } = self { Some(*rate) } else { None }
     }
 
-    /// Takes an ACK. `probes_bandwidth` while the sender cruises. True if the rate of the policer is given up.
+    /// Handles an ACK. `probes_bandwidth` is true in ProbeBW. Returns true if the policer's rate is abandoned.
     pub fn on_ack(&mut self, sign: Sign, probes_bandwidth: bool, mss: f64) -> bool {
         match self {
             Self::Found { rounds, .. } => {
@@ -157,7 +156,7 @@ mod tests {
 
     #[test]
     fn clusters_of_acks_make_room_for_themselves() {
-        // 100 segments a second, acknowledged 20 at a time every 200 ms.
+        // 100 segments per second, acknowledged in groups of 20 every 200 ms.
         let mut aggregation = Aggregation::default();
         aggregation.restart(at(0));
         for cluster in 1..20_u64 {
@@ -171,7 +170,7 @@ mod tests {
         assert!(aggregation.room(1000.0) <= 2.0, "forgotten after ten rounds: {}", aggregation.room(1000.0));
     }
 
-    /// Rounds of 100 ms with so many segments delivered and lost in each.
+    /// Runs rounds of 100 ms with `delivered` and `lost` segments in each.
     fn rounds(policer: &mut Policer, rounds: core::ops::Range<u64>, (delivered, lost): (f64, f64)) -> bool {
         rounds.fold(false, |over, round| {
             let counted = Counted {

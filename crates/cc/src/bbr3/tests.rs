@@ -3,7 +3,7 @@ use crate::fixture::{self, MSS};
 use crate::{Ack, ConnectionEvent, Path, Phase, RateSample, Timeout, Undo};
 
 const RTT_S: f64 = 0.55;
-/// Bytes per second: 687.5 segments in a round trip.
+/// Bottleneck rate in bytes per second: 687.5 segments per round trip.
 const BOTTLENECK: f64 = 1.25e6;
 const BDP: f64 = 687.5;
 
@@ -13,7 +13,7 @@ fn bbr() -> Bbr3 {
     bbr
 }
 
-/// A path with one ACK per round trip, which delivers what is sent, at most at a limit, and loses a share of it.
+/// A path with one ACK per round trip. It delivers at most a fixed rate, and loses a fixed fraction.
 struct Line {
     now: f64,
     delivered: u64,
@@ -130,7 +130,7 @@ fn five_percent_of_losses_in_a_probe_bound_what_is_in_flight() {
 fn the_volume_at_which_losses_crossed_the_threshold() {
     let mut bbr = bbr();
     let step = bbr.step(&fixture::ack(1), &fixture::path_at(1.0));
-    // 10 of 101 lost: prefix = (0.02 * 100 - 9) / 0.98.
+    // 10 of 101 segments are lost: prefix = (0.02 * 100 - 9) / 0.98.
     let step = Step { tx_in_flight: 101.0, lost: 10.0, ..step };
     assert!((bbr.inflight_at_loss(&step) - (100.0 - 7.0 / 0.98)).abs() < 1e-9);
 }

@@ -1,4 +1,4 @@
-//! What the stream of ACKs says of the bandwidth: how much each ACK reports, and the filters of the schemes that estimate.
+//! Bandwidth estimation from ACKs: the bytes that each ACK reports, and the filters of the schemes.
 //!
 //! Rates are bytes per second.
 
@@ -7,29 +7,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Ack, Path};
 
-/// What a rate fills on a path whose round trip is `rtt`, in segments; nothing before the first round-trip sample.
+/// Returns `rate * rtt` in segments; 0 before the first round-trip sample.
 pub(crate) fn segments(rate: f64, rtt: Duration, mss: u32) -> f64 {
     if rtt == Duration::MAX { 0.0 } else { rate * rtt.as_secs_f64() / f64::from(mss) }
 }
 
-/// What a cumulative ACK leaves of the duplicates counted before when it covers fewer segments than those announced.
+/// Treatment of counted duplicate ACKs when a cumulative ACK covers fewer segments than they reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Credit {
-    /// All that it covers is taken off (Mascolo et al.; Linux).
+    /// Subtracts all segments that the ACK covers (Mascolo et al.; Linux).
     #[default]
     Whole,
-    /// The segment that it counts for is not taken off (the module for ns-2).
+    /// Subtracts all but the one segment that the ACK counts for (the ns-2 module).
     ButOne,
 }
 
 /// `AckedCount` of the Westwood papers: bytes that each ACK newly reports as delivered, with or without SACK.
 ///
-/// Without SACK a duplicate ACK stands for one segment, whichever it is; the cumulative ACK that covers it later must not count
-/// it again.
+/// Without SACK, a duplicate ACK reports one unknown segment. The later cumulative ACK must not count that segment again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckedCount {
-    /// Duplicates counted and not yet covered by a cumulative ACK, in segments.
+    /// Segments counted by duplicates and not yet covered by a cumulative ACK.
     accounted: u32,
     credit: Credit,
 }
@@ -39,10 +38,10 @@ impl AckedCount {
         Self { accounted: 0, credit }
     }
 
-    /// Bytes that `ack` adds to what is known to be delivered.
+    /// Returns the bytes that `ack` newly reports as delivered.
     pub fn count(&mut self, ack: &Ack, mss: u32) -> u64 {
         if ack.sacked > 0 || (ack.acked > 0 && self.accounted == 0) {
-            return ack.delivered_bytes; // SACK says exactly what arrived
+            return ack.delivered_bytes; // SACK reports the exact bytes
         }
         if ack.acked == 0 {
             let announces = ack.delivered_bytes == 0 && !ack.dsack;
@@ -52,7 +51,7 @@ impl AckedCount {
         ack.delivered_bytes.min(u64::from(self.cover(ack.acked)) * u64::from(mss))
     }
 
-    /// Segments that a cumulative ACK of `acked` segments counts for.
+    /// Returns the segments to count for a cumulative ACK of `acked` segments.
     fn cover(&mut self, acked: u32) -> u32 {
         if acked == 1 {
             return 1;
@@ -68,19 +67,19 @@ impl AckedCount {
     }
 }
 
-/// One sample per ACK, with the bytes of ACKs that arrive too close together merged into one.
+/// One sample per ACK. ACKs closer together than a minimum gap are merged into one sample.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gaps {
     /// End of the last sample.
     since: Instant,
-    /// Bytes that no sample has counted yet.
+    /// Bytes that no sample includes yet.
     pending: u64,
-    /// The sender rested: the next ACK begins an interval and ends none.
+    /// True after an idle period: the next ACK starts an interval and ends none.
     resting: bool,
 }
 
 impl Gaps {
-    /// The bytes and the length of the interval that an ACK at `now` ends, if it is long enough to be divided by.
+    /// Returns bytes and seconds of the interval that ends at `now`, if it lasts at least `least`.
     fn end(&mut self, now: Instant, bytes: u64, least: Duration) -> Option<(f64, f64)> {
         if core::mem::take(&mut self.resting) {
             *self = Self { since: now, ..Self::default() };
@@ -97,12 +96,12 @@ impl Gaps {
     }
 }
 
-/// Available bandwidth estimation (ABE) of TCP-J: a sample per ACK, smoothed with a constant.
+/// Available bandwidth estimation (ABE) of TCP-J: one sample per ACK, exponentially smoothed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Abe {
-    /// `α`.
+    /// `α`: weight of the old estimate.
     smoothing: f64,
-    /// ACKs closer together than this make one sample.
+    /// Minimum interval of a sample.
     least_gap: Duration,
     gaps: Gaps,
     sample: f64,
@@ -114,12 +113,12 @@ impl Abe {
         Self { smoothing, least_gap, gaps: Gaps::default(), sample: 0.0, rate: 0.0 }
     }
 
-    /// The first interval begins.
+    /// Starts the first interval.
     pub fn begin(&mut self, now: Instant) {
         self.gaps.since = now;
     }
 
-    /// The interval that is running does not count.
+    /// Discards the current interval.
     pub fn rest(&mut self) {
         self.gaps.resting = true;
     }
@@ -132,27 +131,27 @@ impl Abe {
         }
     }
 
-    /// `BW`.
+    /// `BW`, in bytes per second.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// An estimator that has found this rate.
+    /// Returns the estimator with this rate as its estimate.
     #[cfg(test)]
     pub fn having(self, rate: f64) -> Self {
         Self { rate, sample: rate, ..self }
     }
 }
 
-/// Westwood's filter: a sample per ACK through a first-order low-pass of constant cut-off (Tustin's approximation), so that its
-/// coefficients depend on the time between ACKs.
+/// Westwood's filter: a first-order low-pass of constant cut-off (Tustin's approximation), one sample per ACK. Its coefficients
+/// depend on the time between ACKs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LowPass {
     /// `τ`: time constant in seconds.
     tau_s: f64,
-    /// `τ / m`: after so many seconds without an ACK a sample of zero is assumed.
+    /// `τ / m`, in seconds: after each such time without an ACK, the filter assumes a sample of zero.
     virtual_s: f64,
-    /// A remainder after virtual samples that is shorter than this counts as a whole virtual interval.
+    /// Threshold in seconds: a shorter remainder after the virtual samples counts as one more whole virtual interval.
     least_remainder_s: f64,
     gaps: Gaps,
     sample: f64,
@@ -165,7 +164,7 @@ impl LowPass {
         Self { tau_s, virtual_s, least_remainder_s, gaps: Gaps::default(), sample: 0.0, rate: 0.0 }
     }
 
-    /// The first interval begins.
+    /// Starts the first interval.
     pub fn begin(&mut self, now: Instant) {
         self.gaps.since = now;
     }
@@ -173,7 +172,7 @@ impl LowPass {
     pub fn on_ack(&mut self, now: Instant, bytes: u64) {
         let Some((bytes, gap_s)) = self.gaps.end(now, bytes, Duration::ZERO) else { return };
         let silent = libm::floor(gap_s / self.virtual_s);
-        // An interval of exactly so many virtual ones ends in a real sample.
+        // An interval of an exact multiple of `virtual_s` ends in a real sample.
         let silent = if silent * self.virtual_s < gap_s { silent } else { silent - 1.0 };
         let mut gap_s = gap_s - silent.max(0.0) * self.virtual_s;
         if silent > 0.0 {
@@ -196,56 +195,56 @@ impl LowPass {
         self.sample = sample;
     }
 
-    /// So many virtual samples of zero at once.
+    /// Applies `count` virtual samples of zero.
     fn decay(&mut self, count: f64) {
         self.feed(0.0, self.virtual_s);
         self.rate *= libm::pow(self.alpha(self.virtual_s), count - 1.0);
     }
 
-    /// `BWE`.
+    /// `BWE`, in bytes per second.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// An estimator that has found this rate.
+    /// Returns the estimator with this rate as its estimate.
     #[cfg(test)]
     pub fn having(self, rate: f64) -> Self {
         Self { rate, sample: rate, ..self }
     }
 }
 
-/// How Westwood+ smooths its samples.
+/// Smoothing filter of Westwood+.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoundFilter {
-    /// Nine tenths of the estimate and a tenth of the sample.
+    /// 0.9 times the estimate plus 0.1 times the sample.
     Paper,
-    /// Nine tenths of the estimate and a tenth of the mean of the last two samples.
+    /// 0.9 times the estimate plus 0.1 times the mean of the last two samples.
     Ns3,
-    /// Two stages of seven eighths and an eighth; the first sample is the first estimate.
+    /// Two stages with weights 7/8 and 1/8. The first sample sets the estimate.
     Linux,
 }
 
-/// Westwood+'s estimate: one sample per round trip, which ACKs that come in clusters do not inflate.
+/// Westwood+'s estimate: one sample per round trip. Clustered ACKs do not inflate it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PerRound {
     filter: RoundFilter,
-    /// The first sample is the first estimate.
+    /// True if the first sample sets the estimate.
     seeded: bool,
     began: bool,
     resting: bool,
     /// Start of the current round and the bytes reported in it.
     since: Instant,
     bytes: u64,
-    /// Rate of the last whole round.
+    /// Rate of the last whole round, in bytes per second.
     sample: f64,
-    /// First stage of the filter of Linux.
+    /// First stage of Linux's filter.
     stage: f64,
     rate: f64,
 }
 
 impl PerRound {
-    /// With the first sample as first estimate, or with an estimate that grows from zero.
+    /// Makes a filter. If `seeded`, the first sample sets the estimate; otherwise the estimate grows from zero.
     pub fn new(filter: RoundFilter, seeded: bool) -> Self {
         let since = Instant::ZERO;
         Self {
@@ -261,17 +260,17 @@ impl PerRound {
         }
     }
 
-    /// The first round begins.
+    /// Starts the first round.
     pub fn begin(&mut self, now: Instant) {
         self.since = now;
     }
 
-    /// The round that is running does not count.
+    /// Discards the current round.
     pub fn rest(&mut self) {
         self.resting = true;
     }
 
-    /// An ACK that reports `bytes`. The round ends if it is `round` old.
+    /// Handles an ACK that reports `bytes`. The current round ends if it has lasted `round`.
     pub fn on_ack(&mut self, now: Instant, bytes: u64, round: Duration) {
         if core::mem::take(&mut self.resting) {
             (self.since, self.bytes) = (now, 0);
@@ -301,27 +300,27 @@ impl PerRound {
         self.sample = sample;
     }
 
-    /// Rate of the last whole round, unsmoothed.
+    /// Rate of the last whole round without smoothing, in bytes per second.
     pub fn sample(&self) -> f64 {
         self.sample
     }
 
-    /// `BWE`.
+    /// `BWE`, in bytes per second.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// An estimator that has found this rate.
+    /// Returns the estimator with this rate as its estimate.
     #[cfg(test)]
     pub fn having(self, rate: f64) -> Self {
         Self { rate, sample: rate, stage: rate, began: true, ..self }
     }
 }
 
-/// Jersey's estimate: a window that slides over the last `k` round-trip times (Clark and Fang's time-sliding window).
+/// Jersey's estimate over a sliding window of the last `K` round-trip times (Clark and Fang's time-sliding window).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sliding {
-    /// `K`.
+    /// `K`: length of the window in round-trip times.
     round_trips: f64,
     gaps: Gaps,
     rate: f64,
@@ -332,17 +331,17 @@ impl Sliding {
         Self { round_trips, gaps: Gaps::default(), rate: 0.0 }
     }
 
-    /// The first interval begins.
+    /// Starts the first interval.
     pub fn begin(&mut self, now: Instant) {
         self.gaps.since = now;
     }
 
-    /// The interval that is running does not count.
+    /// Discards the current interval.
     pub fn rest(&mut self) {
         self.gaps.resting = true;
     }
 
-    /// `R_n = (T_w R_{n-1} + L_n) / (T_w + t_n - t_{n-1})` with `T_w = K RTT`.
+    /// Computes `R_n = (T_w R_{n-1} + L_n) / (T_w + t_n - t_{n-1})` with `T_w = K RTT`.
     pub fn on_ack(&mut self, bytes: u64, path: &Path) {
         if let Some((bytes, gap_s)) = self.gaps.end(path.now, bytes, Duration::ZERO) {
             let window_s = self.round_trips * path.srtt_s();
@@ -350,12 +349,12 @@ impl Sliding {
         }
     }
 
-    /// `R_n`.
+    /// `R_n`, in bytes per second.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// An estimator that has found this rate.
+    /// Returns the estimator with this rate as its estimate.
     #[cfg(test)]
     pub fn having(self, rate: f64) -> Self {
         Self { rate, ..self }
@@ -375,7 +374,7 @@ mod tests {
         path_at(seconds).now
     }
 
-    /// Segments counted for a duplicate without SACK (0) or a cumulative ACK.
+    /// Segments counted for each ACK: 0 is a duplicate without SACK, other values are cumulative ACKs.
     fn counts(credit: Credit, acks: &[u32]) -> (Vec<u64>, u32) {
         let mut count = AckedCount::new(credit);
         let counted =
@@ -424,7 +423,7 @@ mod tests {
 
     #[test]
     fn abe_merges_acks_that_arrive_too_close_together() {
-        // Two ACKs 50 µs apart at a steady 1.2067 MB/s: compression more than doubles the estimate, merging does not.
+        // Two ACKs 50 µs apart at a steady 1.2067 MB/s. ACK compression more than doubles the estimate; merging prevents it.
         let compressed = |least_gap| {
             let mut abe = Abe::new(0.9, least_gap).having(1_206_667.0);
             abe.begin(at(1.0));
@@ -490,7 +489,7 @@ mod tests {
         };
         check(grow(RoundFilter::Paper, false), [289.6, 839.8, 1914.3, 4039.6]);
         check(grow(RoundFilter::Linux, true), [2896.0, 2941.3, 3110.9, 3554.2]);
-        // The mean of two samples halves what is new: 0.1 x 2896 / 2, and so on.
+        // The mean of two samples halves the first step: 0.1 x 2896 / 2 = 144.8.
         check(grow(RoundFilter::Ns3, false), [144.8, 564.72, 1377.05, 2976.94]);
     }
 

@@ -1,4 +1,5 @@
-//! The smallest round-trip time, of the connection or of its last seconds: routes change.
+//! Minimum round-trip time of the connection or of its last seconds. A time limit follows route
+//! changes.
 
 use core::cmp::Reverse;
 
@@ -7,12 +8,12 @@ use bentpipe_base::Duration;
 use super::windowed::WindowedMax;
 use crate::{Ack, Path};
 
-/// The smallest round-trip time of the last so many seconds; that of the engine if the window is zero.
+/// Minimum round-trip time of the last seconds. With a window of zero it is the engine's minRTT.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecentRtt(Option<WindowedMax<Reverse<Duration>>>);
 
 impl RecentRtt {
-    /// `window_s`: for how long a smallest round-trip time is believed; 0 for ever.
+    /// Makes a filter over the last `window_s` seconds; 0 keeps the minimum for the whole connection.
     pub fn new(window_s: f64) -> Self {
         Self((window_s > 0.0).then(|| WindowedMax::new(Duration::from_secs_f64(window_s).as_nanos())))
     }
@@ -23,7 +24,7 @@ impl RecentRtt {
         }
     }
 
-    /// That of the engine before the first sample.
+    /// Returns the minimum; before the first sample, the engine's minRTT.
     pub fn get(&self, path: &Path) -> Duration {
         match &self.0 {
             Some(window) => window.get().map_or(path.min_rtt, |Reverse(rtt)| rtt),
@@ -32,7 +33,7 @@ impl RecentRtt {
     }
 }
 
-/// `RTTmin` of the schemes that start it anew after a timeout.
+/// `RTTmin` of the schemes that reset it after a timeout.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BaseRtt {
     min: Duration,
@@ -50,12 +51,12 @@ impl BaseRtt {
         }
     }
 
-    /// The next sample counts, whatever it is.
+    /// Resets the minimum: the next sample sets it.
     pub fn forget(&mut self) {
         self.stale = true;
     }
 
-    /// [`Duration::MAX`] before the first sample.
+    /// Returns the minimum; [`Duration::MAX`] before the first sample.
     pub fn get(&self) -> Duration {
         self.min
     }
@@ -81,7 +82,7 @@ mod tests {
         assert_eq!([after(600, true), after(610, false)], [ms(600), ms(600)]);
     }
 
-    /// A hand-over lengthens the path from 30 to 40 ms.
+    /// A handover lengthens the path from 30 to 40 ms.
     #[test]
     fn a_minimum_of_the_last_seconds_follows_a_longer_path() {
         for (window_s, later) in [(10.0, 40), (0.0, 30)] {

@@ -1,17 +1,17 @@
-//! What was delivered over the last round trips, so that the rate over any part of them can be asked.
+//! History of delivered bytes over the last round trips. It yields the delivery rate over any part of them.
 
 use bentpipe_base::{Duration, Instant};
 
-/// Points of the history. With a spacing of [`SPACING`] they cover two round trips.
+/// Number of points in the history. With [`SPACING`] they cover two round trips.
 const POINTS: usize = 64;
 /// Points per round trip.
 const SPACING: u64 = 32;
 
-/// Bytes delivered over the last round trips: points of a curve that is straight between two that are near each other, and steps
-/// up at the second where they are not.
+/// Curve of bytes delivered over the last round trips. It is linear between near points, and a step at the later point
+/// otherwise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deliveries {
-    /// `(time, bytes until then)`, in a ring.
+    /// Ring of `(time, bytes delivered by then)`.
     points: [(Instant, u64); POINTS],
     newest: usize,
     spacing: Duration,
@@ -22,8 +22,8 @@ impl Deliveries {
         Self { points: [(Instant::ZERO, 0); POINTS], newest: 0, spacing: Duration::ZERO }
     }
 
-    /// An ACK at `now` reports `bytes`; a round trip takes `rtt`. The newest point moves on until it is far enough from the
-    /// one before, and stays where silence follows it.
+    /// Adds an ACK at `now` that reports `bytes`. The newest point moves forward until it is `rtt / SPACING` after the previous
+    /// one; after silence it stays.
     pub fn add(&mut self, now: Instant, bytes: u64, rtt: Duration) {
         self.spacing = rtt / SPACING;
         let (newest, total) = self.point(0);
@@ -33,7 +33,7 @@ impl Deliveries {
         self.points[self.newest] = (now, total + bytes);
     }
 
-    /// Bytes per second over the last `span`.
+    /// Returns the rate over the last `span`, in bytes per second.
     pub fn rate(&self, now: Instant, span: Duration) -> f64 {
         if span.is_zero() {
             0.0
@@ -42,12 +42,12 @@ impl Deliveries {
         }
     }
 
-    /// The point that is `age` points older than the newest.
+    /// Returns the point that is `age` positions older than the newest.
     fn point(&self, age: usize) -> (Instant, u64) {
         self.points[(self.newest + POINTS - age) % POINTS]
     }
 
-    /// Bytes until `at`, as far back as the history goes.
+    /// Returns the bytes delivered by `at`, within the length of the history.
     fn until(&self, at: Instant) -> u64 {
         let mut younger = self.point(0);
         if younger.0 <= at {

@@ -1,14 +1,14 @@
-//! How closely the schemes that send probes follow their papers.
+//! Choice between the literal paper and a safe variant, for the schemes that send probes.
 
 use serde::{Deserialize, Serialize};
 
-/// How literally to take the paper.
+/// Interpretation of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// To the letter.
+    /// Follows the paper literally.
     Paper,
-    /// Replies count only in the episode that asked, probes are bounded by the `max_probes` of the scheme and by the data that is
-    /// left to send, the window at a loss by the flight, and the burst at the end of a recovery is spaced.
+    /// Counts replies only in the episode of their probes. Bounds probes by the scheme's `max_probes` and by unsent data, and the
+    /// window at a loss by the flight size. Paces the burst at the end of a recovery.
     Safe,
 }

@@ -1,20 +1,19 @@
-//! Messages of the link, passed on to the sender: the receiver half of the schemes whose link says what it lost.
+//! Receiver half that relays notices of the link to the sender, for schemes whose link reports its losses.
 
 use bentpipe_base::{Extension, Instant, Notice, Segment};
 
 use crate::Reflector;
 
-/// ACKs that carry a message, so that it survives the loss of some.
+/// Number of ACKs that repeat a notice, so that it survives ACK loss.
 const REPEATS: u8 = 3;
 
-/// Messages remembered at a time.
+/// Maximum number of notices in memory.
 const REMEMBERED: usize = 8;
 
-/// Takes the messages that the last station before the receiver writes into data segments of the connection, and repeats each
-/// on the next three ACKs.
+/// Reads the notices that the last station writes into data segments. Repeats each notice on the next three ACKs.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Notices {
-    /// Messages, and how often each is still to be told.
+    /// Notices, each with the number of repetitions left.
     notices: [Option<(Notice, u8)>; REMEMBERED],
     next: usize,
 }

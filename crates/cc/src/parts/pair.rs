@@ -1,14 +1,14 @@
-//! Packet pairs and trains: the bottleneck spaces what left back to back, and the ACKs carry the spacing home.
+//! Packet pairs and trains. The bottleneck spaces back-to-back segments, and the ACKs preserve that spacing.
 //!
 //! S. Keshav, "A Control-Theoretic Approach to Flow Control", ACM SIGCOMM 1991; J. C. Hoe, "Improving the Start-up Behavior
 //! of a Congestion Control Scheme for TCP", ACM SIGCOMM 1996.
 
 use bentpipe_base::{Duration, Instant};
 
-/// Gaps that a train remembers; later ones are not measured.
+/// Maximum number of gaps measured per train; later ones are ignored.
 const MAX_GAPS: usize = 5;
 
-/// The ACKs of segments that left back to back.
+/// ACKs of segments that left back to back.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Train {
     last: Option<Instant>,
@@ -18,8 +18,8 @@ pub(crate) struct Train {
 }
 
 impl Train {
-    /// An ACK of `segments` of the train arrived. Two ACKs at the same instant were compressed on their way and measure
-    /// nothing.
+    /// Handles an ACK of `segments` segments of the train. Two ACKs at the same instant were compressed on the path and
+    /// yield no gap.
     pub fn arrived(&mut self, now: Instant, segments: u32) {
         let Some(before) = self.last.replace(now) else { return };
         let gap = now.since(before) / u64::from(segments.max(1));
@@ -30,7 +30,7 @@ impl Train {
         }
     }
 
-    /// Median time that the bottleneck takes for one segment: one disturbed gap does no harm.
+    /// Returns the median time per segment at the bottleneck. The median tolerates one disturbed gap.
     pub fn gap(&self) -> Option<Duration> {
         let upper = self.gaps[..self.count].get(self.count / 2)?;
         let lower = self.gaps[(self.count - 1) / 2];

@@ -1,25 +1,25 @@
-//! Whether a sender that sends ever faster still gets more through: BBR's estimate that the pipe is full.
+//! BBR's test for a full pipe: the sending rate rises but the delivery rate no longer does.
 
-/// Growth of the delivery rate that counts as growth.
+/// Ratio by which the delivery rate must grow in a round to count as growth.
 const GROWTH: f64 = 1.25;
 /// Rounds without growth that make a plateau.
 const ROUNDS: u32 = 3;
 
-/// Looks for three rounds in which the delivery rate did not grow by a quarter.
+/// Detects three consecutive rounds in which the delivery rate grew by less than 25 %.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Plateau {
-    /// The rate to beat, in bytes per second.
+    /// Highest delivery rate so far, in bytes per second.
     best: f64,
     rounds: u32,
 }
 
 impl Plateau {
-    /// A search that begins at `best` bytes per second.
+    /// Starts a search with `best` bytes per second as the rate to exceed.
     pub fn above(best: f64) -> Self {
         Self { best, rounds: 0 }
     }
 
-    /// A round that was not limited by the application ended at `rate` bytes per second.
+    /// Handles the end of a round at `rate` bytes per second that the application did not limit.
     pub fn round(&mut self, rate: f64) {
         if rate >= self.best * GROWTH {
             *self = Self::above(rate);
@@ -28,7 +28,7 @@ impl Plateau {
         }
     }
 
-    /// The rate has stopped growing.
+    /// True if the delivery rate has stopped growing.
     pub fn is_reached(&self) -> bool {
         self.rounds >= ROUNDS
     }

@@ -1,27 +1,27 @@
-//! Whether the receiver replies to probes: agreed in the handshake, or found out in band (TCP-Peach section III-A: "can verify
-//! ... during the Sudden Start").
+//! Detection of a receiver that replies to probes. The handshake agrees on it, or the sender tests it (TCP-Peach section III-A:
+//! "can verify ... during the Sudden Start").
 
 use bentpipe_base::Instant;
 
 use crate::parts::mode::Mode;
 use crate::{Ack, Path, PeerProbes};
 
-/// What is known of the receiver.
+/// Knowledge about the receiver's replies.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Peer {
-    /// Neither told nor asked.
+    /// No agreement in the handshake and no test yet.
     Unknown,
-    /// Probes are out. `silent` earlier episodes gave no verdict.
+    /// Probes are out. `silent` earlier episodes had no result.
     Asked { silent: u32, answers: Answers },
-    /// It replies, or reports probes as duplicates (RFC 2883), in which the engine recognises replies.
+    /// The receiver replies, or reports probes as duplicates (RFC 2883), which the engine treats as replies.
     Replies,
-    /// It answered a probe with a plain duplicate ACK; more of these are under way until then.
+    /// The receiver answered a probe with a plain duplicate ACK. More such ACKs may arrive until `until`.
     Unmodified { until: Instant },
-    /// It does not reply: no more probes.
+    /// The receiver does not reply: the sender stops probing.
     Plain,
 }
 
-/// When the answers to an episode's probes arrive; never, once the time is over.
+/// Time limit for the answers to an episode's probes. After the limit it lies in the infinite future.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Answers {
     from: Instant,
@@ -32,21 +32,21 @@ impl Answers {
     pub const OVER: Self = Self { from: Instant::FAR_FUTURE, until: Instant::FAR_FUTURE };
 }
 
-/// Episodes without any answer after which the peer counts as plain.
+/// Number of episodes without any answer after which the receiver counts as plain.
 const SILENT_EPISODES: u32 = 2;
 
 impl Peer {
-    /// Probes are of no use.
+    /// True if probes are useless with this receiver.
     pub fn is_plain(self) -> bool {
         matches!(self, Self::Plain | Self::Unmodified { .. })
     }
 
-    /// Duplicate ACKs without SACK news may answer probes at a receiver that does not know them.
+    /// True if duplicate ACKs without SACK blocks may answer probes, from a receiver that does not know them.
     pub fn blurs_duplicates(self) -> bool {
         matches!(self, Self::Asked { .. } | Self::Unmodified { .. })
     }
 
-    /// A probe leaves. Those of an episode leave within a round trip, so the last reply is back within two.
+    /// Records a probe. All probes of an episode leave within one round trip, so the last reply arrives within two.
     pub fn ask(&mut self, path: &Path) {
         let silent = match *self {
             Self::Unknown => 0,
@@ -58,8 +58,8 @@ impl Peer {
         *self = Self::Asked { silent, answers: Answers { from, until } };
     }
 
-    /// A duplicate ACK without SACK news answers a probe at a receiver that does not know probes. True if this one is the first
-    /// such answer: the caller goes on without probes.
+    /// Returns true for the first duplicate ACK without SACK that answers a probe at a receiver without probe support. The
+    /// caller then stops probing.
     pub fn suspect(&mut self, ack: &Ack, path: &Path) -> bool {
         let Self::Asked { answers, .. } = *self else { return false };
         if (ack.acked, ack.sacked) != (0, 0) || path.now < answers.from {
@@ -69,7 +69,7 @@ impl Peer {
         true
     }
 
-    /// A reply came. False if it proves nothing, because probes are ordinary traffic on this path.
+    /// Handles a reply. Returns false if it proves nothing, because this path treats probes as ordinary traffic.
     pub fn answer(&mut self, mode: Mode, path: &Path) -> bool {
         let counts = !is_ordinary(mode, path);
         if counts {
@@ -78,7 +78,7 @@ impl Peer {
         counts
     }
 
-    /// True once probes are found to be ordinary traffic: the caller goes on without.
+    /// Returns true if this path treats probes as ordinary traffic. The caller then stops probing.
     pub fn distrust(&mut self, mode: Mode, path: &Path) -> bool {
         let news = is_ordinary(mode, path) && *self != Self::Plain;
         if news {
@@ -87,7 +87,7 @@ impl Peer {
         news
     }
 
-    /// Time of the next step of the check.
+    /// Returns the time of the next step of the test.
     pub fn verdict_at(self) -> Instant {
         match self {
             Self::Asked { answers, .. } => answers.until,
@@ -96,7 +96,8 @@ impl Peer {
         }
     }
 
-    /// The time of the step has come. True if silence made the peer plain: the caller goes on without probes.
+    /// Executes the step of the test that is due. Returns true if silence proved the receiver plain; the caller then stops
+    /// probing.
     pub fn give_verdict(&mut self) -> bool {
         match *self {
             Self::Asked { silent, .. } if silent + 1 < SILENT_EPISODES => {
@@ -116,7 +117,7 @@ impl Peer {
     }
 }
 
-/// Safe mode heeds that nothing at the bottleneck knows low priority; the papers take for granted that it does.
+/// True in safe mode if the bottleneck does not know low priority. The papers assume that it does.
 fn is_ordinary(mode: Mode, path: &Path) -> bool {
     mode == Mode::Safe && path.peer_probes == PeerProbes::Ordinary
 }

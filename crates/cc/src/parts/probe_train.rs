@@ -6,27 +6,27 @@ use bentpipe_base::{Duration, Instant};
 use crate::Path;
 use crate::parts::mode::Mode;
 
-/// A train under way.
+/// A train that is being sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Train {
-    /// When the next probe is due.
+    /// Send time of the next probe.
     pub next: Instant,
     /// Time between two probes: the papers' τ.
     pub tau: Duration,
-    /// Times at which a probe is still due, the next one included.
+    /// Remaining send times, the next one included.
     pub left: u32,
     /// Probes sent.
     pub sent: u32,
 }
 
 impl Train {
-    /// `probes` probes from now on, one every `slots`-th part of `span`. `None` if there are none to send.
+    /// Makes a train of `probes` probes from now on, one every `span / slots`. `None` if `probes` is zero.
     pub fn over(span: Duration, slots: u32, probes: u32, now: Instant) -> Option<Self> {
         let tau = span / u64::from(slots.max(1));
         (probes > 0).then_some(Self { next: now + tau, tau, left: probes, sent: 0 })
     }
 
-    /// A probe was due: whether it leaves, where a train has at most `most` of them, and what remains of the train.
+    /// Handles a send time. Returns true if a probe leaves (at most `most` per train), and the rest of the train.
     pub fn advance(self, most: u32) -> (bool, Option<Self>) {
         let leaves = self.sent < most;
         let (left, sent) = (self.left - 1, self.sent + u32::from(leaves));
@@ -34,8 +34,8 @@ impl Train {
     }
 }
 
-/// The most probes that the train of a sender may have by now: in safe mode no more than there is data after the segment that opened it, in segments. A proxy
-/// gets its data while the train is under way, so that this is asked for each probe.
+/// Maximum number of probes in a train. In safe mode it is the data after the segment that opened the train, in segments. A proxy
+/// receives data during the train, so this is computed for each probe.
 pub(crate) fn most_probes(mode: Mode, path: &Path) -> u32 {
     if mode == Mode::Paper {
         return u32::MAX;

@@ -1,5 +1,5 @@
-//! What Swift, Peach+ and PBS share: a paced train of copies of outstanding data instead of slow start, pairs of such copies in
-//! recovery, and a window that opens by their replies. A [`Law`] states what a scheme adds.
+//! Common sender of Swift, Peach+ and PBS. A paced train of copies of outstanding data replaces slow start, and pairs of such
+//! copies leave in recovery. Replies open the window. A [`Law`] adds the rules of one scheme.
 //!
 //! | papers                      | here                     | unit     |
 //! |-----------------------------|--------------------------|----------|
@@ -32,37 +32,37 @@ pub(crate) use law::{Law, Terms, Words};
 struct Recovery {
     /// Probes that may still be sent.
     allowed: u32,
-    /// Segments by which the window differs from `cwnd` in the chosen [`Form`].
+    /// Difference between the window and `cwnd` in the chosen [`Form`], in segments.
     inflated: f64,
-    /// Data segments that may leave beside the probes: where Peach's arithmetic holds, the fast retransmit does not use up the ACK
-    /// that caused it.
+    /// Data segments that may leave in addition to the probes. In Peach's arithmetic, the fast retransmit does not use up the ACK
+    /// that triggered it.
     beside: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum State {
-    /// Congestion Avoidance (or, with a plain receiver, all of Reno outside recovery).
+    /// Congestion avoidance. With a plain receiver: all of Reno outside recovery.
     Avoidance,
-    /// The train waits for the data that it copies.
+    /// The train is ready, and starts after the data segment that it copies.
     Armed,
-    /// The train leaves; everything else is Congestion Avoidance already.
+    /// The train is being sent; otherwise as in congestion avoidance.
     Train(Train),
-    /// As the train, in [`Form::BesideData`].
+    /// As `Train`, in [`Form::BesideData`].
     Start(StartBesideData),
     Recovery(Recovery),
 }
 
-/// A sender that asks the path with low-priority copies of outstanding data.
+/// A sender that probes the path with low-priority copies of outstanding data.
 #[derive(Clone, Debug)]
 pub(crate) struct Inquirer<L> {
     law: L,
     windows: Windows,
     state: State,
-    /// Replies that must not open the window.
+    /// Number of replies that must not open the window.
     ignored: u32,
-    /// Probes that the last arrival or wake-up entitles to.
+    /// Probes allowed by the last arrival or timer event.
     due: u32,
-    /// Those of [`Form::BesideData`].
+    /// Due probes in [`Form::BesideData`].
     beside: Beside,
     peer: Peer,
     /// Generation of the probes, carried in their tags.
@@ -71,7 +71,7 @@ pub(crate) struct Inquirer<L> {
 }
 
 impl<L: Law> Inquirer<L> {
-    /// A sender whose handshake is still to come.
+    /// Makes a sender before its handshake.
     pub fn new(law: L, ssthresh: f64) -> Self {
         Self {
             law,
@@ -90,7 +90,7 @@ impl<L: Law> Inquirer<L> {
         self.peer.is_plain() && self.windows.in_slow_start()
     }
 
-    /// Opens the window by `segments`, up to the receive window. A receive window that shrank takes nothing away.
+    /// Opens the window by `segments`, up to the receive window. A smaller receive window does not reduce it.
     fn open(&mut self, segments: f64, path: &Path) {
         let limit = f64::from(path.receive_window).max(self.windows.cwnd);
         self.windows.cwnd = (self.windows.cwnd + segments).min(limit);
@@ -114,7 +114,7 @@ impl<L: Law> Inquirer<L> {
         self.due = 0;
     }
 
-    /// One data segment, then a train; with a plain receiver one data segment, then slow start.
+    /// Sends one data segment, then a train. With a plain receiver, slow start follows instead.
     fn start_over(&mut self) {
         self.begin_episode();
         self.windows.cwnd = 1.0;
@@ -122,12 +122,12 @@ impl<L: Law> Inquirer<L> {
         self.state = if self.peer.is_plain() { State::Avoidance } else { State::Armed };
     }
 
-    /// The data that opens the train just left.
+    /// Starts the train after its first data segment.
     fn begin_train(&mut self, path: &Path) {
         let rwnd = path.receive_window;
         let probes = rwnd.saturating_sub(self.windows.cwnd as u32);
         let terms = self.law.terms();
-        // A receive window of a gigabyte is no reason to send a gigabyte of probes.
+        // `max_probes` bounds the train: a receive window of 1 GB must not cause 1 GB of probes.
         let (probes, slots) = (probes.min(terms.max_probes), rwnd.min(terms.max_probes.saturating_add(1)));
         self.law.starts(path);
         self.state = match terms.form {
@@ -137,13 +137,13 @@ impl<L: Law> Inquirer<L> {
         .unwrap_or(State::Avoidance);
     }
 
-    /// RFC 5681: what recovery with probes replaces.
+    /// Halves the window by RFC 5681, without probes.
     fn halve(&mut self, loss: &Loss) {
         self.windows.ssthresh = (f64::from(loss.outstanding) / 2.0).max(2.0);
         self.windows.cwnd = self.windows.ssthresh;
     }
 
-    /// Half the window, and probes to ask for the other half.
+    /// Halves the window. Returns the number of probes that test for the other half.
     fn halve_and_ask(&mut self, loss: &Loss, path: &Path) -> u32 {
         let usable = self.windows.cwnd.min(f64::from(path.receive_window));
         let cwnd0 = libm::floor(match self.law.terms().mode {
@@ -157,7 +157,7 @@ impl<L: Law> Inquirer<L> {
         self.law.allowance(cwnd0 as u32).min(self.law.terms().max_probes)
     }
 
-    /// An ACK during recovery.
+    /// Handles an ACK during recovery.
     fn recover(&mut self, ack: &Ack, path: &Path) {
         let State::Recovery(recovery) = &mut self.state else { return };
         if ack.ends_episode {
@@ -170,7 +170,7 @@ impl<L: Law> Inquirer<L> {
             Form::Inflation => {
                 recovery.inflated = (recovery.inflated - f64::from(ack.acked - 1)).max(0.0);
             }
-            // The segment that was counted twice is acknowledged.
+            // The segment that was counted twice is now acknowledged.
             Form::Listing if ack.acked > 0 => recovery.inflated = 0.0,
             Form::Listing | Form::Pipe | Form::BesideData => {}
         }
@@ -180,7 +180,7 @@ impl<L: Law> Inquirer<L> {
         self.pair_of_probes();
     }
 
-    /// What an ACK in recovery entitles to if it lets no data leave.
+    /// Allows the probes of an ACK in recovery that allows no data.
     fn pair_of_probes(&mut self) {
         if let State::Recovery(recovery) = &self.state
             && self.law.terms().form != Form::BesideData
@@ -189,7 +189,7 @@ impl<L: Law> Inquirer<L> {
         }
     }
 
-    /// Whether a probe leaves, after the data that has left.
+    /// True if a probe leaves after the data already sent.
     fn is_due(&mut self, moment: &ProbeMoment, path: &Path) -> bool {
         let Terms { mode, form, .. } = self.law.terms();
         if form == Form::BesideData {
@@ -213,7 +213,7 @@ impl<L: Law> Inquirer<L> {
         leaves
     }
 
-    /// A probe came through.
+    /// Handles the reply to a probe.
     fn take_reply(&mut self, path: &Path) {
         if self.ignored > 0 {
             self.ignored -= 1;
@@ -223,13 +223,13 @@ impl<L: Law> Inquirer<L> {
         }
     }
 
-    /// The receiver does not answer.
+    /// Falls back to Reno, because the receiver does not answer probes.
     fn behave_like_reno(&mut self, path: &Path) {
         self.windows.ssthresh = f64::from(path.receive_window).max(2.0);
         self.stop_asking();
     }
 
-    /// No more probes.
+    /// Stops all probing.
     fn stop_asking(&mut self) {
         self.due = 0;
         match &mut self.state {
@@ -238,8 +238,8 @@ impl<L: Law> Inquirer<L> {
         }
     }
 
-    /// The reduction was a mistake: the window comes back, and probes still under way must not open it once more. The next
-    /// episode says anew how many replies to ignore.
+    /// Reverts a spurious reduction. Probes still in flight must not open the restored window. The next episode sets the number
+    /// of ignored replies anew.
     fn take_back(&mut self) {
         let Some(before) = self.before.take() else { return };
         self.windows.cwnd = self.windows.cwnd.max(before.cwnd);
@@ -273,7 +273,7 @@ impl<L: Law> CongestionControl for Inquirer<L> {
         match self.state {
             State::Recovery(_) if ack.phase == Phase::Recovery => self.recover(ack, path),
             State::Recovery(_) => {
-                // A loss that was repaired before it was detected, by a tail loss probe.
+                // A tail loss probe repaired the loss before its detection.
                 self.state = State::Avoidance;
                 self.grow(ack, path);
             }
@@ -285,7 +285,7 @@ impl<L: Law> CongestionControl for Inquirer<L> {
         self.before = Some(self.windows);
         self.begin_episode();
         if loss.cause == Cause::Mark {
-            // Congestion is known: there is nothing to ask, and nothing is missing.
+            // Congestion is certain: no probes, and no segment is missing.
             self.halve(loss);
             self.state = State::Avoidance;
             return;
@@ -302,7 +302,7 @@ impl<L: Law> CongestionControl for Inquirer<L> {
         let (inflated, beside) = match self.law.terms().form {
             Form::Listing => (-1.0, 0),
             Form::Pipe | Form::BesideData => (0.0, 0),
-            // The duplicates before the one that proved the loss; that one is still to be handled.
+            // Counts the duplicates before the one that detected the loss; that one is handled next.
             Form::Inflation if allowed == 0 => (2.0, 0),
             Form::Inflation => (0.0, 1),
         };
@@ -464,7 +464,7 @@ mod tests {
     use crate::ProbeKind;
     use crate::fixture;
 
-    /// The bare prober.
+    /// The common sender without a scheme's additions.
     #[derive(Clone)]
     struct Bare(Terms);
 
@@ -506,7 +506,7 @@ mod tests {
         }
     }
 
-    /// A recovery from 30 in which every second ACK lets a new segment leave, and the first one the retransmission.
+    /// Recovery from a window of 30. Every second ACK allows a new segment; the first allows the retransmission.
     #[test]
     fn probes_beside_data_follow_new_segments() {
         let mut prober = episode::avoiding(bare(Mode::Paper, Form::BesideData), 30.0);
@@ -524,7 +524,7 @@ mod tests {
         assert_eq!(prober.wants().accounting, Accounting::Pipe, "the engine reduces in proportion");
     }
 
-    /// Ten segments leave and 20 probes; 20 remain for the 30 segments that the answers let leave.
+    /// Ten segments and 20 probes leave. 20 probes remain for the 30 segments that the replies allow.
     #[test]
     fn a_start_beside_data_sends_two_probes_with_each_segment() {
         let mut prober = Inquirer::new(bare(Mode::Safe, Form::BesideData), f64::INFINITY);
@@ -551,7 +551,7 @@ mod tests {
         assert_eq!(episode::train(&mut prober, &unknown()).len(), 20);
     }
 
-    /// A proxy has one segment of the server when the train begins, and gets the others while it leaves.
+    /// A proxy holds one segment of the server at the start of the train and receives the others during it.
     #[test]
     fn in_safe_mode_data_that_come_while_the_train_leaves_have_probes() {
         let mut prober = Inquirer::new(bare(Mode::Safe, Form::Pipe), f64::INFINITY);

@@ -1,27 +1,27 @@
-//! Whether the round-trip time stands near the largest ever seen: the delay's part in telling congestion from noise.
+//! Detection of a round-trip time near its maximum, to distinguish congestion from transmission errors.
 //!
 //! S. Cen, P. C. Cosman, G. M. Voelker, "End-to-End Differentiation of Congestion and Wireless Losses", IEEE/ACM Transactions on Networking
 //! 11(5), 2003: spike-train. WestwoodBR uses it (`papers/westwood-br.md`).
 
 use bentpipe_base::Duration;
 
-/// Where a spike begins and ends.
+/// Thresholds of the start and end of a spike.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bounds {
-    /// It begins above this share of the range between the smallest and the largest round-trip time.
+    /// A spike begins above this fraction of the range between minimum and maximum round-trip time.
     pub begins: f64,
-    /// It ends below this share.
+    /// A spike ends below this fraction.
     pub ends: f64,
-    /// A range smaller than this, in seconds, has no spikes.
+    /// Minimum range in seconds; a smaller range has no spikes.
     pub least_range_s: f64,
 }
 
 impl Bounds {
-    /// Those of the paper on WestwoodBR; below 5 ms a range is no queue but noise of the clock.
+    /// Thresholds of the WestwoodBR paper. A range below 5 ms is clock noise, not queueing.
     pub const WESTWOOD_BR: Self = Self { begins: 0.4, ends: 0.05, least_range_s: 0.005 };
 }
 
-/// The state of the delay.
+/// State of the spike detection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spike {
     pub rtt_max: Duration,
@@ -31,7 +31,7 @@ pub struct Spike {
 impl Spike {
     pub const NONE: Self = Self { rtt_max: Duration::ZERO, high: false };
 
-    /// A round-trip sample.
+    /// Handles a round-trip sample.
     pub fn sample(&mut self, rtt: Duration, rtt_min: Duration, bounds: &Bounds) {
         self.rtt_max = self.rtt_max.max(rtt);
         let range = self.rtt_max.saturating_sub(rtt_min);

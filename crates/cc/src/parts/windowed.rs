@@ -1,9 +1,9 @@
-//! The largest value of the last so many rounds or nanoseconds, in constant space and time.
+//! Maximum over a sliding window of rounds or nanoseconds, in constant space and time.
 //!
-//! K. Nichols' windowed filter, as in the Linux kernel (`lib/win_minmax.c`): the best, the second best and the third best value
-//! of ever younger parts of the window. It is exact while values keep coming at least once per quarter of the window.
+//! K. Nichols' windowed filter, as in the Linux kernel (`lib/win_minmax.c`). It keeps the best, second best and third best
+//! value of ever younger parts of the window. It is exact if at least one value arrives per quarter of the window.
 
-/// A windowed maximum; of [`core::cmp::Reverse`] values a windowed minimum.
+/// A windowed maximum. With [`core::cmp::Reverse`] values it is a windowed minimum.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct WindowedMax<T> {
     window: u64,
@@ -12,17 +12,17 @@ pub(crate) struct WindowedMax<T> {
 }
 
 impl<T: PartialOrd + Copy> WindowedMax<T> {
-    /// A filter that forgets what is older than `window`.
+    /// Makes a filter that forgets values older than `window`.
     pub fn new(window: u64) -> Self {
         Self { window, best: None }
     }
 
-    /// Forgets from now on what is older than `window`.
+    /// Changes the window: values older than `window` are forgotten from now on.
     pub fn set_window(&mut self, window: u64) {
         self.window = window;
     }
 
-    /// The maximum as of the last update.
+    /// Returns the maximum as of the last update.
     pub fn get(&self) -> Option<T> {
         self.best.map(|best| best[0].1)
     }
@@ -32,7 +32,7 @@ impl<T: PartialOrd + Copy> WindowedMax<T> {
         self.best = Some([(at, value); 3]);
     }
 
-    /// A value seen at `at`, which never runs backwards.
+    /// Adds a value seen at `at`. Times must not decrease.
     pub fn update(&mut self, at: u64, value: T) {
         let Some(best) = &mut self.best else { return self.reset(at, value) };
         if value >= best[0].1 || at.saturating_sub(best[2].0) > self.window {
@@ -48,7 +48,7 @@ impl<T: PartialOrd + Copy> WindowedMax<T> {
     }
 }
 
-/// Drops a best that has left the window; keeps the second and third best from younger parts of it.
+/// Drops the best value once it has left the window, and keeps the second and third best from younger parts.
 fn age<T: Copy>(best: &mut [(u64, T); 3], new: (u64, T), window: u64) {
     let age_of = |sample: (u64, T)| new.0.saturating_sub(sample.0);
     if age_of(best[0]) > window {

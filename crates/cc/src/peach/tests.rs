@@ -1,4 +1,4 @@
-//! The worked examples of the paper's figures, segment by segment, over a path in miniature.
+//! Worked examples of the paper's figures, segment by segment, over a simulated path.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -12,21 +12,21 @@ use crate::{
 
 const MSS: u64 = fixture::MSS as u64;
 const RTT: Duration = Duration::from_millis(550);
-/// Receive window of the paper.
+/// Receive window of the paper, in segments.
 const RWND: u32 = 64;
 
-/// What comes back a round trip after a segment left.
+/// The receiver's answer, which arrives one round trip after the segment left.
 #[derive(Clone, Copy, Debug)]
 struct Answer {
-    /// Next segment that the receiver expects.
+    /// Next segment number expected by the receiver.
     expects: u32,
-    /// The segment was new to the receiver and did not move `expects`.
+    /// Number of new segments that did not advance `expects`.
     sacked: u32,
-    /// The tag, if this replies to a dummy.
+    /// Tag of the dummy, if this is a reply to one.
     reply: Option<ProbeTag>,
 }
 
-/// One sender, one receiver, and a path that delays by a round trip and never queues. Counts segments. Recovers as NewReno.
+/// One sender, one receiver, and a path with a delay of one round trip and no queue. Units are segments. Recovery is NewReno's.
 struct World {
     now: Instant,
     peach: Peach,
@@ -39,11 +39,11 @@ struct World {
     timed_out: bool,
     rto_at: Instant,
     data_sent: u32,
-    /// The receiver's side.
+    /// Segments received.
     received: BTreeSet<u32>,
     understands_dummies: bool,
     under_way: VecDeque<(Instant, Answer)>,
-    /// Decides about the n-th dummy, and about each transmission of a data segment.
+    /// Loss model: for the n-th dummy, and for each transmission of a data segment.
     loses_dummy: fn(usize) -> bool,
     lost_data: Vec<u32>,
     dummies: Vec<Instant>,
@@ -78,8 +78,8 @@ impl World {
         world
     }
 
-    /// A connection in the middle: segment 100 of a window of 30 is lost, and its 29 successors are answered every
-    /// thirtieth of a round trip (Figs. 7 and 9).
+    /// Makes an established connection: segment 100 of a window of 30 is lost. Its 29 successors are answered at intervals of RTT
+    /// / 30 (Figs. 7 and 9).
     fn figure_7(config: Config) -> Self {
         let mut world = Self::new(config);
         let spacing = RTT / 30;
@@ -113,7 +113,7 @@ impl World {
         }
     }
 
-    /// RFC 6675's pipe, for the one loss of these tests: what the sender has heard of is no longer under way.
+    /// Returns RFC 6675's pipe for the single loss of these tests: segments reported by ACKs are not in flight.
     fn in_flight(&self) -> u32 {
         let ordinary = |answer: &Answer| answer.reply.is_none();
         self.under_way.iter().filter(|(_, answer)| ordinary(answer)).count() as u32
@@ -123,7 +123,7 @@ impl World {
         self.rto_at = if self.una == self.nxt { Instant::FAR_FUTURE } else { self.now + self.path().rto };
     }
 
-    /// Receives at once and answers a round trip later.
+    /// Delivers the segment at once; the answer arrives one round trip later.
     fn put_on_the_line(&mut self, segment: u32, dummy: Option<ProbeTag>) {
         let expected = |received: &BTreeSet<u32>| (0..).find(|n| !received.contains(n)).unwrap();
         let new = self.received.insert(segment);
@@ -148,7 +148,7 @@ impl World {
     fn transmit(&mut self) {
         loop {
             let window = self.peach.window().min(f64::from(RWND)) as u32;
-            // As in the paper there is no limited transmit: before a loss is detected both accounts agree.
+            // As in the paper, there is no limited transmit: before a loss is detected, both counts agree.
             let held = match (self.peach.wants().accounting, self.recover) {
                 (Accounting::Own, Some(_)) => self.in_flight(),
                 _ => self.nxt - self.una,
@@ -227,7 +227,7 @@ impl World {
         self.transmit();
     }
 
-    /// Handles everything that happens up to `end`, inclusive.
+    /// Handles all events up to and including `end`.
     fn run_until(&mut self, end: Instant) {
         loop {
             let arrival = self.under_way.front().map_or(Instant::FAR_FUTURE, |(at, _)| *at);
@@ -269,7 +269,7 @@ fn safe() -> Config {
     Config { mode: Mode::Safe, ..Config::default() }
 }
 
-/// Table I: how long slow start takes, for LEO, MEO and GEO at 1, 10 and 155 Mbit/s and segments of 1000 bytes.
+/// Table I: duration of slow start for LEO, MEO and GEO at 1, 10 and 155 Mbit/s, with segments of 1000 bytes.
 #[test]
 fn table_1() {
     for (rtt_ms, durations_s) in
@@ -282,7 +282,7 @@ fn table_1() {
     }
 }
 
-/// Fig. 2 and equation (2): 63 dummies, uniformly over one round trip.
+/// Fig. 2 and equation (2): 63 dummies, evenly spaced over one round trip.
 #[test]
 fn sudden_start_spreads_its_dummies_over_a_round_trip() {
     let mut world = World::start(Config::default());
@@ -292,7 +292,7 @@ fn sudden_start_spreads_its_dummies_over_a_round_trip() {
     assert_eq!(world.dummies, expected);
 }
 
-/// Fig. 3, upper plot: the window is one for a round trip and full before the second has passed.
+/// Fig. 3, upper plot: the window is one segment for a round trip, and full before the second ends.
 #[test]
 fn sudden_start_opens_the_window_in_two_round_trips() {
     let mut world = World::start(Config::default());
@@ -310,7 +310,7 @@ fn sudden_start_opens_the_window_in_two_round_trips() {
     assert_eq!(world.peach.window(), 64.0);
 }
 
-/// Fig. 3, lower plot: a(t), the data acknowledged, just before each whole round trip.
+/// Fig. 3, lower plot: a(t), the acknowledged data, just before each whole round trip.
 #[test]
 fn sudden_start_delivers_64_segments_per_round_trip_from_the_second_on() {
     let mut world = World::start(Config::default());
@@ -335,7 +335,7 @@ fn a_file_of_50_segments_takes_less_than_three_round_trips() {
     assert!((last_leaves + RTT).as_secs_f64() < 1.5040);
 }
 
-/// Fig. 7: the window goes 30, 15, 42, 15, 30.
+/// Fig. 7: the window takes the values 30, 15, 42, 15, 30.
 #[test]
 fn rapid_recovery_after_a_link_error() {
     let mut world = World::figure_7(Config::default());
@@ -361,7 +361,7 @@ fn rapid_recovery_after_a_link_error() {
     assert_eq!(world.peach.wdsn, 0);
 }
 
-/// Fig. 6: no data for half a round trip, then as before; none again until a quarter after the recovery.
+/// Fig. 6: no data for half a round trip, then the rate before the loss. After the recovery, another pause of a quarter.
 #[test]
 fn rapid_recovery_sends_half_a_window_less() {
     let mut world = World::figure_7(Config::default());
@@ -376,7 +376,7 @@ fn rapid_recovery_sends_half_a_window_less() {
     assert_eq!((tick(145), tick(159)), (40, 47), "two per thirtieth");
 }
 
-/// Fig. 9: every second dummy is lost in the congested router, and Peach stays where Reno is.
+/// Fig. 9: the congested router drops every second dummy, and Peach's window equals Reno's.
 #[test]
 fn rapid_recovery_after_congestion() {
     let mut world = World::figure_7(Config::default());
@@ -385,7 +385,7 @@ fn rapid_recovery_after_congestion() {
     assert_eq!((world.peach.window(), world.peach.wdsn), (15.0, 0));
 }
 
-/// The paper's text gives only the two ends; between them the window is cwnd0/2 + max(0, m - wdsn).
+/// The paper's text has only both ends; between them the window is cwnd0/2 + max(0, m - wdsn).
 #[test]
 fn each_reply_beyond_wdsn_restores_one_segment() {
     for cwnd0 in 4..=64_u32 {
@@ -408,7 +408,7 @@ fn each_reply_beyond_wdsn_restores_one_segment() {
     }
 }
 
-/// RFC 6675's accounting credits the duplicates before the third, so data leaves earlier and four dummies stay unspent.
+/// RFC 6675 counts the duplicates before the third, so data leaves earlier and four dummies are not sent.
 #[test]
 fn the_pipe_form_spends_26_dummies() {
     let mut world = World::figure_7(Config { form: Form::Pipe, ..Config::default() });
@@ -418,7 +418,7 @@ fn the_pipe_form_spends_26_dummies() {
     assert_eq!(world.peach.window(), 26.0);
 }
 
-/// Two copies leave after each new segment that a proportional reduction lets leave, until there are as many as the window had.
+/// Two copies follow each new segment allowed by PRR, up to the number of segments in the window.
 #[test]
 fn copies_beside_data_follow_new_segments() {
     let config = Config { form: Form::BesideData, ..Config::default() };
@@ -437,7 +437,7 @@ fn copies_beside_data_follow_new_segments() {
     assert_eq!((sent, world.peach.wants().accounting), (30, Accounting::Pipe));
 }
 
-/// Fig. 1: no ACK of the lost segment until t_Retr + RTO leads to Sudden Start.
+/// Fig. 1: no ACK of the lost segment until t_Retr + RTO causes Sudden Start.
 #[test]
 fn a_lost_retransmission_ends_in_sudden_start() {
     let mut world = World::figure_7(Config::default());
@@ -461,7 +461,7 @@ fn a_partial_ack_deflates_and_stays() {
     world.run_until(at(RTT / 30 * 29));
     let inflated = world.peach.window();
     world.run_until(at(RTT / 30 * 33));
-    // 100..110 are acknowledged: ten segments, nine of the inflation.
+    // Segments 100 to 110 are acknowledged: ten segments, nine of the inflation.
     assert_eq!((world.una, world.peach.window()), (110, inflated - 9.0));
     assert_eq!(world.peach.snapshot().phase, "rapid-recovery");
     world.run_until(at(RTT / 30 * 64));
@@ -576,7 +576,7 @@ fn safe_mode_sends_no_more_dummies_than_data_is_left() {
     }
 }
 
-/// A proxy has one segment of the server when the start begins, and gets the others while it lasts.
+/// A proxy holds one segment of the server at the start, and receives the others during it.
 #[test]
 fn safe_mode_sends_dummies_for_data_that_come_while_the_start_lasts() {
     let mut world = World::new(safe());
@@ -655,11 +655,11 @@ fn a_loss_without_an_episode_only_halves() {
     assert_eq!((world.peach.window(), world.peach.snapshot().phase), (15.0, "congestion-avoidance"));
 }
 
-/// ACKs of 30 segments that are under way at any time, 90 of them for each round-trip time in milliseconds; the window after each.
+/// Acknowledges 90 segments per round-trip time in `rtts_ms`, with 30 always in flight. Returns the window after each time.
 fn windows_over(avoidance: Avoidance, rtts_ms: &[u64]) -> Vec<f64> {
     let mut peach = World::new(Config { avoidance, ..Config::default() }).peach;
     (peach.state, peach.cwnd) = (State::Avoidance, 30.0);
-    // A round trip after the handshake.
+    // One round trip after the handshake.
     let (mut now, mut acked) = (at(RTT), 0);
     let mut windows = Vec::new();
     for rtt in rtts_ms.iter().map(|millis| Duration::from_millis(*millis)) {
@@ -681,8 +681,9 @@ fn windows_over(avoidance: Avoidance, rtts_ms: &[u64]) -> Vec<f64> {
     windows
 }
 
-/// Without a queue the window grows by one each round trip. At 640 ms 30 (1 - 550/640) = 4.2 segments wait, more than three: it shrinks by one. At 600 ms it is 2.5.
-/// What a round trip decides holds for the next: of three at 640 ms the first still grows, and the first after them shrinks.
+/// Without a queue the window grows by one per round trip. At 640 ms, 30 (1 - 550/640) = 4.2 segments are queued, more than
+/// three: the window shrinks by one. At 600 ms it is 2.5. Each decision holds for the next round trip: the first at 640 ms still
+/// grows, and the first after them shrinks.
 #[test]
 fn vegas_as_avoidance_holds_the_window_by_the_queue() {
     let [empty, full, right] = windows_over(Avoidance::Vegas, &[550, 640, 600])[..] else { unreachable!() };

@@ -1,4 +1,4 @@
-//! The worked examples: a link of 10 Mbit/s and 500 ms with segments of 1448 bytes, 1.2 ms each.
+//! Worked examples: a link of 10 Mbit/s and 500 ms, with segments of 1448 bytes, 1.2 ms each.
 
 use super::*;
 use crate::{Ack, BackOff, ConnectionEvent, Path, Phase, ProbeKind, Start, Timeout, Undo, Windows, fixture};
@@ -28,7 +28,7 @@ fn path_at(seconds: f64) -> Path {
     }
 }
 
-/// A sender that has measured 1 MB/s: 345.30 segments.
+/// Makes a sender that has measured 1 MB/s: 345.30 segments.
 fn star(cwnd: f64, ssthresh: f64, config: Config) -> Star {
     let mut star = Star::new(config, &start());
     star.sizes = Sizes { cwnd, reno: Windows { cwnd: 50.0, ssthresh }, own_ssthresh: 25.0 };
@@ -40,7 +40,7 @@ fn timeout(consecutive: u32, outstanding: u32, answered: bool) -> Timeout {
     Timeout { consecutive, outstanding, answered }
 }
 
-/// The retransmission timer expires: what becomes of it, or the probe that leaves before the timeout is believed.
+/// Expires the retransmission timer. Returns its back-off, or the probe sent before the timeout is believed.
 fn expire(sender: &mut Star, timeout: &Timeout, path: &Path) -> Result<BackOff, ProbeKind> {
     match sender.questioner().and_then(|questioner| questioner.question(timeout, path)) {
         Some(kind) => Err(kind),
@@ -48,12 +48,12 @@ fn expire(sender: &mut Star, timeout: &Timeout, path: &Path) -> Result<BackOff, 
     }
 }
 
-/// Nothing is reported delivered by it, so that the estimate stays.
+/// An ACK that reports no delivery, so the estimate does not change.
 fn answer(acked: u32) -> Ack {
     Ack { delivered_bytes: 0, ..fixture::ack(acked) }
 }
 
-/// One thing about to happen at the other end or on the way back.
+/// An event at the receiver or on the reverse path.
 #[derive(Clone, Copy)]
 enum Coming {
     Segment,
@@ -61,7 +61,7 @@ enum Coming {
     Ack { segments: u32 },
 }
 
-/// A transfer over the link until the window is full. Notes `(time, window, estimate)` after every ACK.
+/// Runs a transfer until the window is full. Records `(time, window, estimate)` after every ACK.
 fn transfer(config: Config, delayed_ack: bool) -> Vec<(f64, f64, f64)> {
     let mut star = Star::new(config, &start());
     star.on_event(ConnectionEvent::Established, &path_at(0.0));
@@ -284,7 +284,7 @@ fn a_mistake_gives_everything_back() {
     assert_eq!((sender.window(), sender.sizes.reno.cwnd), (432.0, 50.0));
 }
 
-/// 432 segments where 276.24 are measured, 1.56 times as many; the delay has been seen at 900 ms.
+/// A window of 432 segments with 276.24 measured: a ratio of 1.56. The maximum delay seen is 900 ms.
 fn crowded(discriminator: Discriminator, high: bool) -> Star {
     let mut star = star(432.0, 200.0, Config { discriminator, ..Config::default() });
     star.estimate = Estimate::Abe(Abe::new(0.9, Duration::ZERO).having(0.8e6));

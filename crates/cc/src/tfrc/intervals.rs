@@ -1,7 +1,7 @@
 //! The average loss interval and the throughput equation, RFC 5348 sections 3.1 and 5.
 
-/// Section 3.1: the rate in bytes per second of a TCP with segments of `segment` bytes, a round-trip time of `rtt_s` and a loss-event
-/// rate of `p`, with an ACK per segment and a timeout of four round trips.
+/// Section 3.1: rate in bytes per second of a TCP with `segment` bytes per segment, a round-trip time of `rtt_s` and a loss-event
+/// rate of `p`. It assumes one ACK per segment and a timeout of four round trips.
 pub fn throughput(segment: f64, rtt_s: f64, p: f64) -> f64 {
     let timeouts = 4.0 * rtt_s * 3.0 * libm::sqrt(3.0 * p / 8.0) * p * (1.0 + 32.0 * p * p);
     segment / (rtt_s * libm::sqrt(2.0 * p / 3.0) + timeouts)
@@ -10,7 +10,7 @@ pub fn throughput(segment: f64, rtt_s: f64, p: f64) -> f64 {
 /// Section 5.4: weights of the intervals, the youngest first.
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
-/// Segments between the beginnings of loss events: `I_0`, which is still open, and up to eight closed ones.
+/// Segments between the starts of loss events: `I_0`, which is still open, and up to eight closed intervals.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Intervals {
     lengths: [f64; WEIGHTS.len() + 1],
@@ -18,12 +18,12 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
-    /// No loss event yet.
+    /// True before the first loss event.
     pub fn is_empty(&self) -> bool {
         self.closed == 0
     }
 
-    /// So many segments more in the open interval.
+    /// Adds `segments` to the open interval.
     pub fn grow(&mut self, segments: f64) {
         self.lengths[0] += segments;
     }
@@ -33,20 +33,20 @@ impl Intervals {
         self.lengths[0] = segments;
     }
 
-    /// A loss event: the open interval closes, and the lost segment opens the next.
+    /// Handles a loss event: the open interval closes, and the lost segment opens the next.
     pub fn close(&mut self) {
         self.lengths.rotate_right(1);
         self.lengths[0] = 1.0;
         self.closed = (self.closed + 1).min(WEIGHTS.len());
     }
 
-    /// The first loss event: what came before is replaced by the interval that would give the rate so far (section 6.3.1).
+    /// Handles the first loss event: an interval that yields the rate so far replaces the history (section 6.3.1).
     pub fn begin_with(&mut self, segments: f64) {
         self.lengths[0] = segments.max(1.0);
         self.close();
     }
 
-    /// Section 5.4: `p`, zero before the first loss event.
+    /// Section 5.4: `p`; zero before the first loss event.
     pub fn loss_event_rate(&self) -> f64 {
         if self.is_empty() {
             return 0.0;
@@ -60,7 +60,7 @@ impl Intervals {
     }
 }
 
-/// The loss-event rate at which the equation gives `rate`, by bisection of its logarithm.
+/// Returns the loss-event rate for which the equation yields `rate`, by bisection of its logarithm.
 pub(super) fn inverse(segment: f64, rtt_s: f64, rate: f64) -> f64 {
     let (mut low, mut high) = (libm::log(1e-8), 0.0);
     for _ in 0..60 {

@@ -1,10 +1,10 @@
-//! What sender and receiver of TFRC tell each other in the segments of a connection.
+//! Messages between sender and receiver of TFRC, carried in segments of the connection.
 
-/// What the receiver says in each ACK, as [`Extension::Value`](bentpipe_base::Extension::Value).
+/// Report of the receiver in each ACK, as [`Extension::Value`](bentpipe_base::Extension::Value).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Report {
     pub loss_event_rate: f32,
-    /// Bytes per second over the last round trip.
+    /// Receive rate over the last round trip, in bytes per second.
     pub received: f32,
 }
 
@@ -13,7 +13,7 @@ impl Report {
         u64::from(self.loss_event_rate.to_bits()) << 32 | u64::from(self.received.to_bits())
     }
 
-    /// Numbers that no receiver of ours sends mean nothing.
+    /// Decodes a report; `None` for values that no valid receiver sends.
     pub fn from_value(value: u64) -> Option<Self> {
         let loss_event_rate = f32::from_bits((value >> 32) as u32);
         let received = f32::from_bits(value as u32);
@@ -22,7 +22,8 @@ impl Report {
     }
 }
 
-/// What each segment says, as [`Extension::Value`](bentpipe_base::Extension::Value): its number, retransmissions counted anew, and the sender's round-trip time.
+/// Stamp of each segment, as [`Extension::Value`](bentpipe_base::Extension::Value): its number (new for each retransmission) and
+/// the sender's round-trip time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Stamp {
     pub number: u32,

@@ -6,21 +6,21 @@ use bentpipe_base::{Duration, Extension, Instant, Segment};
 use super::intervals::{Intervals, inverse};
 use super::messages::{Report, Stamp};
 
-/// Section 5.1: later arrivals that prove a loss.
+/// Section 5.1: number of later arrivals that prove a loss.
 const NDUPACK: u32 = 3;
-/// Holes that are watched at a time; of more the oldest count as lost.
+/// Maximum number of watched holes; beyond it the oldest counts as lost.
 const MAX_HOLES: usize = 16;
 
-/// Numbers that were skipped and may still come.
+/// Skipped numbers that may still arrive.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Hole {
     /// First and last number missing.
     first: u32,
     last: u32,
-    /// Arrival of the segment before; the first missing one was due between it and `after`.
+    /// Arrival time of the segment before the hole. The first missing one was due between it and `after`.
     before: Instant,
     after: Instant,
-    /// Segments that arrived beyond it.
+    /// Segments that arrived after the hole.
     later: u32,
 }
 
@@ -35,7 +35,7 @@ impl Hole {
 /// The receiver of one connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Receiver {
-    /// Highest number, and when it arrived; `None` before the first segment.
+    /// Highest number and its arrival time; `None` before the first segment.
     highest: Option<(u32, Instant)>,
     holes: [Option<Hole>; MAX_HOLES],
     intervals: Intervals,
@@ -46,13 +46,13 @@ pub(super) struct Receiver {
     /// Bytes since the last report.
     bytes: u64,
     since: Instant,
-    /// Largest rate received so far.
+    /// Highest receive rate so far.
     fastest: f64,
     pub report: Report,
 }
 
 impl Receiver {
-    /// A segment with this number arrived.
+    /// Handles the arrival of a segment with this number.
     fn note(&mut self, number: u32, now: Instant) {
         let Some((highest, at)) = self.highest else {
             self.highest = Some((number, now));
@@ -77,7 +77,7 @@ impl Receiver {
         }
     }
 
-    /// A missing one came late after all; what lies behind it in its hole is watched no more.
+    /// Handles a late arrival. The numbers behind it in its hole are no longer watched.
     fn fill(&mut self, number: u32) {
         for slot in &mut self.holes {
             let Some(hole) = slot else { continue };
@@ -91,7 +91,7 @@ impl Receiver {
         }
     }
 
-    /// One more arrival beyond every hole; three prove the loss.
+    /// Counts one arrival after every hole; three prove the loss.
     fn age_holes(&mut self, highest: u32) {
         for index in 0..MAX_HOLES {
             let Some(hole) = &mut self.holes[index] else { continue };
@@ -111,7 +111,7 @@ impl Receiver {
         }
     }
 
-    /// Section 5.2: a loss more than a round trip after the beginning of the last event begins a new one.
+    /// Section 5.2: a loss more than one round trip after the start of the last event starts a new event.
     fn lose(&mut self, hole: &Hole, highest: u32) {
         let at = hole.lost_at();
         if let Some((_, began)) = self.event
@@ -129,8 +129,8 @@ impl Receiver {
         self.intervals.set_open(f64::from(highest.wrapping_sub(hole.first)) + 1.0);
     }
 
-    /// Section 6.3.1: the interval at which the equation gives the fastest rate received so far; half a segment per round trip if
-    /// nothing was measured.
+    /// Section 6.3.1: the interval for which the equation yields the highest receive rate so far. Without a measurement it is
+    /// half a segment per round trip.
     fn first_interval(&self) -> f64 {
         let rtt_s = self.rtt.as_secs_f64();
         if rtt_s <= 0.0 || self.segment <= 0.0 {
@@ -140,7 +140,7 @@ impl Receiver {
         1.0 / inverse(self.segment, rtt_s, rate)
     }
 
-    /// Section 6.2: a report every round trip, and at once when the loss-event rate rises.
+    /// Section 6.2: makes a report every round trip, and at once when the loss-event rate rises.
     fn update_report(&mut self, now: Instant) {
         if let (Some((start, _)), Some((highest, _))) = (self.event, self.highest) {
             self.intervals.set_open(f64::from(highest.wrapping_sub(start)) + 1.0);

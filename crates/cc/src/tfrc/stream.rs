@@ -1,9 +1,9 @@
-//! TFRC as a protocol of its own: packets that nobody repeats, at the rate of the equation. Sender and receiver are state machines
-//! without a clock; a driver carries their segments.
+//! TFRC as a separate protocol: packets without retransmission, at the rate of the equation. Sender and receiver are state
+//! machines without a clock; a driver carries their segments.
 //!
-//! The fields of RFC 5348 travel in the fields of a [`Segment`]: a packet has the number of its message in `seq`, the time at which it left in `ack`
-//! (nanoseconds), its own number and the sender's round-trip time in the extension; a report has the echoed time in `ack` and the measured rates in the
-//! extension. The receiver reports on the packet that arrives, so that `t_delay` is zero.
+//! The fields of RFC 5348 use the fields of a [`Segment`]. A packet has its message number in `seq` and its send time
+//! (nanoseconds) in `ack`. Its extension holds its own number and the sender's round-trip time. A report has the echoed time in
+//! `ack` and the measured rates in the extension. The receiver reports at a packet's arrival, so that `t_delay` is zero.
 
 use alloc::collections::VecDeque;
 
@@ -14,12 +14,12 @@ use super::receiver::Receiver;
 use super::{Config, Tfrc};
 use crate::Reflector;
 
-/// What there is to send.
+/// Data to send.
 #[derive(Clone, Debug)]
 enum Source {
-    /// Always something.
+    /// Unlimited data.
     Greedy,
-    /// Messages or parts of them: number and bytes.
+    /// Messages or parts of them: number and length in bytes.
     Queue(VecDeque<(u64, u32)>),
 }
 
@@ -31,12 +31,12 @@ pub struct StreamSender {
     next: Instant,
     number: u64,
     source: Source,
-    /// Something left since the nofeedback timer was set.
+    /// True if something was sent since the nofeedback timer was set.
     active: bool,
 }
 
 impl StreamSender {
-    /// A sender of packets of `packet_bytes` of payload (at least one) that always has something to send, from `start` on.
+    /// Makes a sender with unlimited data from `start` on, in packets of `packet_bytes` of payload (at least one).
     pub fn new(config: Config, packet_bytes: u32, start: Instant) -> Self {
         let mut law = Tfrc::new(config, packet_bytes);
         law.begin(start);
@@ -44,16 +44,16 @@ impl StreamSender {
         Self { law, packet_bytes: packet_bytes.max(1), next: start, number: 0, source, active: false }
     }
 
-    /// A sender of what it is given by [`push`](Self::push), in packets of at most `packet_bytes` of payload.
+    /// Makes a sender of data passed to [`push`](Self::push), in packets of at most `packet_bytes` of payload.
     pub fn fed(config: Config, packet_bytes: u32, start: Instant) -> Self {
         Self { source: Source::Queue(VecDeque::new()), ..Self::new(config, packet_bytes, start) }
     }
 
-    /// One packet more to send: a part of the message with this number. A greedy sender has enough.
+    /// Adds one packet: a part of the message with this number. A greedy sender ignores it.
     pub fn push(&mut self, now: Instant, message: u64, bytes: u32) {
         if let Source::Queue(queue) = &mut self.source {
             queue.push_back((message, bytes));
-            // Section 4.6: what was not sent in time is credit, of a round trip at most.
+            // Section 4.6: unused sending time is credit, at most one round trip.
             let credit = Duration::from_secs_f64(self.law.rtt_s);
             if now.since(self.next) > credit {
                 self.next = now - credit;
@@ -61,7 +61,7 @@ impl StreamSender {
         }
     }
 
-    /// Number and bytes of the packet to send next.
+    /// Returns number and length of the next packet.
     fn take(&mut self) -> Option<(u64, u32)> {
         match &mut self.source {
             Source::Greedy => Some((self.number, self.packet_bytes)),
@@ -76,13 +76,13 @@ impl StreamSender {
         }
     }
 
-    /// When to call [`poll_transmit`](Self::poll_transmit) next.
+    /// Returns the time of the next [`poll_transmit`](Self::poll_transmit) call.
     pub fn next_timeout(&self) -> Instant {
         let next = if self.has_more() { self.next } else { Instant::FAR_FUTURE };
         next.min(self.law.no_feedback_at)
     }
 
-    /// The packet that is due, if one is. Looks at the nofeedback timer (section 4.4) as well.
+    /// Returns a packet that is due. Also checks the nofeedback timer (section 4.4).
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         if now >= self.law.no_feedback_at {
             self.law.on_no_feedback(now, !self.active);
@@ -95,7 +95,7 @@ impl StreamSender {
         let number = self.number;
         self.number += 1;
         self.active = true;
-        // An interval in which anything had to wait was not limited by the data.
+        // If any packet had to wait, the interval was not data-limited.
         self.law.limited |= self.has_more();
         // Section 4.6: t_{i+1} = t_i + s / X_inst.
         let gap = Duration::from_secs_f64(f64::from(self.packet_bytes) / self.law.instantaneous());
@@ -113,7 +113,7 @@ impl StreamSender {
         })
     }
 
-    /// A report came (section 4.3). One that echoes a time to come, or holds numbers that no receiver sends, says nothing.
+    /// Handles a report (section 4.3). A report with a future echo or invalid numbers is ignored.
     pub fn handle_report(&mut self, now: Instant, report: &Segment) {
         let Some(age) = now.as_nanos().checked_sub(report.ack).filter(|age| *age > 0) else { return };
         let first = self.law.rtt_s <= 0.0;
@@ -133,12 +133,12 @@ impl StreamSender {
         }
     }
 
-    /// Smoothed round-trip time; `None` before the first report.
+    /// Returns the smoothed round-trip time; `None` before the first report.
     pub fn srtt(&self) -> Option<Duration> {
         (self.law.rtt_s > 0.0).then(|| Duration::from_secs_f64(self.law.rtt_s))
     }
 
-    /// Packets sent.
+    /// Returns the number of packets sent.
     pub fn sent(&self) -> u64 {
         self.number
     }
@@ -148,13 +148,13 @@ impl StreamSender {
 #[derive(Clone, Debug, Default)]
 pub struct StreamReceiver {
     half: Receiver,
-    /// The last report: its loss-event rate, and when it left.
+    /// Loss-event rate and send time of the last report.
     reported: Option<(f32, Instant)>,
 }
 
 impl StreamReceiver {
-    /// A packet arrived: the report that it triggers, if it does. Reports leave with the first packet, with the first one a round trip after the
-    /// last report, and at once when the loss-event rate rises (section 6.1).
+    /// Handles a packet. Returns the report that it triggers. Reports leave with the first packet, then one round trip after the
+    /// last report. They leave at once when the loss-event rate rises (section 6.1).
     pub fn handle_packet(&mut self, now: Instant, packet: &Segment) -> Option<Segment> {
         self.half.on_data(now, packet, false);
         let p = self.half.report.loss_event_rate;
@@ -178,7 +178,8 @@ mod tests {
         Instant::from_nanos(ms * MS)
     }
 
-    /// Sends over a path of 50 ms one way until `end_ms`; `lost` decides by number. Returns the times of the packets in milliseconds.
+    /// Sends over a path of 50 ms one way until `end_ms`; `lost` selects the lost packets by number. Returns the packets' times
+    /// in milliseconds.
     fn run(end_ms: u64, lost: impl Fn(u64) -> bool) -> (StreamSender, Vec<f64>) {
         let mut sender = StreamSender::new(Config::default(), 1000, at(0));
         let mut receiver = StreamReceiver::default();
@@ -209,7 +210,8 @@ mod tests {
         }
     }
 
-    /// Section 4.2: a packet a second, then with the first round trip of 100 ms four packets (`W_init` is 4000 bytes) in each.
+    /// Section 4.2: one packet per second before the first round trip of 100 ms, then four per round trip (`W_init` is 4000
+    /// bytes).
     #[test]
     fn it_begins_with_one_packet_and_then_four_a_round_trip() {
         let (sender, times) = run(200, |_| false);
@@ -217,7 +219,7 @@ mod tests {
         assert_eq!(sender.srtt(), Some(Duration::from_millis(100)));
     }
 
-    /// Section 3.1 with s = 1000, R = 0.1, p = 0.01: 112 332 bytes a second.
+    /// Section 3.1 with s = 1000, R = 0.1, p = 0.01: 112,332 bytes per second.
     #[test]
     fn it_sends_what_the_equation_says() {
         let (_, times) = run(120_000, |number| number % 100 == 50);
@@ -225,7 +227,7 @@ mod tests {
         assert!((late / 112.33 - 1.0).abs() < 0.02, "{late} packets a second");
     }
 
-    /// Section 4.4: without reports the rate halves until it is a packet in 64 seconds.
+    /// Section 4.4: without reports the rate halves until it is one packet in 64 seconds.
     #[test]
     fn a_silent_receiver_slows_it_down_to_almost_nothing() {
         let (_, times) = run(2_000_000, |number| number > 200);
@@ -233,8 +235,8 @@ mod tests {
         assert!((15..=17).contains(&late), "{late} packets in a thousand seconds");
     }
 
-    /// A source of one packet in 100 ms for ten seconds, then a burst: the rate had stayed what it was, and a round trip of credit
-    /// lets the burst begin at once.
+    /// A source of one packet per 100 ms for ten seconds, then a burst. The rate has not changed, and one round trip of credit
+    /// starts the burst at once.
     #[test]
     fn a_slow_source_keeps_its_rate_and_some_credit() {
         let mut sender = StreamSender::fed(Config::default(), 1000, at(0));

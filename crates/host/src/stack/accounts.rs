@@ -1,4 +1,4 @@
-//! What the connections of a stack hold, altogether and of each remote host, and how they share the rest.
+//! Memory accounting of the connections of a stack, in total and per remote host.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,11 +7,11 @@ use super::endpoint::{Charge, Endpoint};
 use super::limits::Limits;
 use super::stream_buffer::CHUNK;
 
-/// One remote host may have this many times as much of the memory, and as many connections, as are free.
+/// Multiple of the free memory and of the free connections that one remote host may use.
 const FAIR_SHARE: usize = 4;
-/// Data that wait to be sent to peers that have acknowledged nothing yet take at most the memory divided by this (chosen).
+/// Divisor of the memory limit: share of unsent data for peers without any acknowledgement (chosen).
 const UNPROVEN_DIVISOR: usize = 4;
-/// One such peer gets at most what is left of that, divided by this (chosen).
+/// Divisor of the rest of that share: maximum for one such peer (chosen).
 const UNPROVEN_SHARES: usize = 16;
 
 /// Memory and number of the connections of one remote host.
@@ -21,7 +21,7 @@ struct Usage {
     connections: usize,
 }
 
-/// The sums of what the connections of a stack are charged with. Each is charged from [`open`](Self::open) to [`close`](Self::close).
+/// Sums over the connections of a stack. Each connection counts from [`open`](Self::open) to [`close`](Self::close).
 pub(super) struct Accounts {
     limits: Limits,
     connections: usize,
@@ -34,18 +34,18 @@ impl Accounts {
         Self { limits, connections: 0, charged: Charge::default(), of_hosts: HashMap::new() }
     }
 
-    /// Memory of all connections.
+    /// Returns the memory of all connections.
     pub fn charged(&self) -> Charge {
         self.charged
     }
 
-    /// Counts a connection. Its memory is counted by [`recount`](Self::recount).
+    /// Adds a connection. [`recount`](Self::recount) adds its memory.
     pub fn open(&mut self, remote: IpAddr) {
         self.connections += 1;
         self.of_hosts.entry(prefix(remote)).or_default().connections += 1;
     }
 
-    /// Counts the memory that a connection takes now.
+    /// Updates the memory of a connection.
     pub fn recount(&mut self, endpoint: &mut Endpoint) {
         let (old, new) = (endpoint.charge, endpoint.cost());
         if old == new {
@@ -57,7 +57,7 @@ impl Accounts {
         usage.bytes = usage.bytes + new.all - old.all;
     }
 
-    /// Counts a connection and its memory no more.
+    /// Removes a connection and its memory.
     pub fn close(&mut self, endpoint: &Endpoint) {
         self.connections -= 1;
         self.charged.exchange(endpoint.charge, Charge::default());
@@ -71,27 +71,27 @@ impl Accounts {
         }
     }
 
-    /// Whether all connections or all memory are in use.
+    /// True if all connections or all memory are in use.
     pub fn is_full(&self) -> bool {
         self.connections >= self.limits.connections || self.charged.all >= self.limits.bytes
     }
 
-    /// Whether this host has less than its share of the connections and of the memory that are left.
+    /// True if this host uses less than its share of the free connections and memory.
     pub fn may_open(&self, remote: IpAddr) -> bool {
         let usage = self.usage(remote);
         usage.connections < FAIR_SHARE * (self.limits.connections - self.connections)
             && usage.bytes < FAIR_SHARE.saturating_mul(self.limits.bytes - self.charged.all)
     }
 
-    /// Bytes by which the memory of a connection may grow.
+    /// Returns the bytes by which a connection's memory may grow.
     pub fn spare(&self, endpoint: &Endpoint) -> usize {
         let free = self.limits.bytes.saturating_sub(self.charged.all);
         let of_peer = self.usage(endpoint.ends.remote.ip()).bytes;
         free.min(free.saturating_mul(FAIR_SHARE).saturating_sub(of_peer))
     }
 
-    /// The same for data that waits to be sent. A peer that has acknowledged nothing gets one chunk, and beyond that a part of what is left for
-    /// all such peers.
+    /// Returns the same for unsent data. A peer without any acknowledgement may use one chunk, plus a part of the remaining share
+    /// of such peers.
     pub fn spare_to_send(&self, endpoint: &Endpoint) -> usize {
         let spare = self.spare(endpoint);
         if !endpoint.is_unproven() {
@@ -107,7 +107,7 @@ impl Accounts {
     }
 }
 
-/// What counts as one remote host: an IPv4 address, or the network of an IPv6 address, in which every host has many.
+/// Returns the key of a remote host: the IPv4 address, or the /64 network of an IPv6 address.
 fn prefix(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -119,7 +119,7 @@ fn prefix(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    /// Whoever has one IPv6 address has 2^64 of them: the network counts as one host.
+    /// The owner of one IPv6 address usually has 2^64 of them, so the network counts as one host.
     #[test]
     fn the_addresses_of_an_ipv6_network_are_one_host() {
         let of = |address: &str| prefix(address.parse().unwrap());

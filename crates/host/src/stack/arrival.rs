@@ -1,4 +1,4 @@
-//! Arriving packets: which connection they belong to, and how those are answered that belong to none.
+//! Arriving packets: assignment to connections, and answers to packets without a connection.
 
 use bentpipe_base::{Flags, Instant};
 use bentpipe_tcp::State;
@@ -9,30 +9,30 @@ use std::net::SocketAddr;
 use super::tcp_packet::TcpPacket;
 use super::{Answer, Id, MOST_ANSWERS, REUSE_DISTANCE, Request, Stack};
 
-/// Protocol number of TCP.
+/// IP protocol number of TCP.
 const TCP: u8 = 6;
 
-/// A packet of the device, and what was read of its IP header.
+/// Packet of the device with its parsed IP header.
 struct ArrivedPacket<'a> {
     offload: &'a Offload,
     packet: &'a [u8],
     datagram: Datagram<'a>,
 }
 
-/// Whether a segment asks for a connection.
+/// True if the segment requests a connection.
 fn is_opening(header: &Header) -> bool {
     header.flags.contains(Flags::SYN) && !header.flags.intersects(Flags::ACK | Flags::RST)
 }
 
 impl Stack {
-    /// Takes a packet of the device, without its virtio header.
+    /// Handles a packet of the device, without its virtio header.
     pub fn handle_packet(&mut self, now: Instant, offload: &Offload, packet: &[u8]) {
         self.now = self.now.max(now);
         let Ok(datagram) = Datagram::read(packet) else {
             self.counters.ignored += 1;
             return;
         };
-        // Fragments are not reassembled: our packets have the don't-fragment bit, and so have those of current TCPs.
+        // Fragments are not reassembled: packets of this stack and of current TCPs have the don't-fragment bit.
         let ours = self.config.transparent || self.config.addresses.contains(&datagram.destination);
         if datagram.fragment || !ours {
             self.counters.ignored += 1;
@@ -90,8 +90,8 @@ impl Stack {
         self.number_above(&ends, above);
     }
 
-    /// A SYN begins another connection in the place of one that is closed, and with a later number in the place of one in TIME-WAIT
-    /// (RFC 9293 section 3.10.7.4).
+    /// True if a SYN may replace this connection. It may replace a closed one, and one in TIME-WAIT if its sequence number is
+    /// higher (RFC 9293 section 3.10.7.4).
     fn begins_anew(&self, id: Id, header: &Header) -> bool {
         let endpoint = &self.endpoints[id];
         let near = endpoint.near();
@@ -106,8 +106,8 @@ impl Stack {
         over && listens && is_opening(header)
     }
 
-    /// Frees the addresses and ports of a connection that is over for another one; its owner may still query it. Returns a sequence number
-    /// above all that it used.
+    /// Frees the addresses and ports of an ended connection; its owner may still query it. Returns a sequence number above all
+    /// that it used.
     pub(super) fn detach(&mut self, now: Instant, id: Id) -> u32 {
         let endpoint = &mut self.endpoints[id];
         let above = endpoint.numbers_end().wrapping_add(REUSE_DISTANCE);
@@ -117,8 +117,8 @@ impl Stack {
         above
     }
 
-    /// Makes the initial sequence number of a new connection between these ends larger than all numbers of the connection before (RFC 1122
-    /// section 4.2.2.13). The clock from which initial numbers are taken may have been slower than the data of that connection.
+    /// Raises the initial sequence number of a new connection above all numbers of the previous one between these ends (RFC 1122
+    /// section 4.2.2.13). A fast connection may have used numbers faster than the clock for initial numbers.
     pub(super) fn number_above(&mut self, ends: &Ends, above: Option<u32>) {
         let new = self.by_ends.get(ends).and_then(|id| self.endpoints.get_mut(*id));
         if let (Some(above), Some(endpoint)) = (above, new)
@@ -143,7 +143,7 @@ impl Stack {
         self.touch(id);
     }
 
-    /// A segment that belongs to no connection.
+    /// Handles a segment without a connection.
     fn take_unmatched(&mut self, now: Instant, ends: &Ends, packet: TcpPacket) {
         let header = packet.header;
         let listens = self.listeners.contains_key(&ends.local.port());
@@ -155,7 +155,7 @@ impl Stack {
             return;
         }
         if listens && !header.flags.intersects(Flags::ACK | Flags::SYN) {
-            // LISTEN has no use for it (RFC 9293 section 3.10.7.2).
+            // LISTEN drops any other segment (RFC 9293 section 3.10.7.2).
             self.counters.ignored += 1;
             return;
         }
@@ -170,7 +170,7 @@ impl Stack {
         self.refuse(ends, header, packet.payload.len());
     }
 
-    /// RFC 9293 section 3.10.7.1.
+    /// Answers a segment without a connection by RFC 9293 section 3.10.7.1.
     pub(super) fn refuse(&mut self, ends: &Ends, header: &Header, len: usize) {
         self.counters.refused += 1;
         let answer = if header.flags.contains(Flags::ACK) {
@@ -193,7 +193,7 @@ impl Stack {
         }
     }
 
-    /// A router or host may report what became of a packet of ours.
+    /// Handles an ICMP report about a packet of this stack.
     fn take_report(&mut self, now: Instant, datagram: &Datagram) {
         let report = IcmpError::read(datagram).ok().flatten();
         if !report.is_some_and(|report| self.apply_report(now, &report)) {

@@ -1,4 +1,4 @@
-//! One end of a connection: its engine, its numbers on the wire and the bytes of its two streams.
+//! One end of a connection: its engine, its wire sequence numbers and the data of both streams.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
@@ -10,32 +10,32 @@ use bentpipe_wire::{Arrived, Conversation, Ends, Header, Near};
 use super::path::PathLimit;
 use super::stream_buffer::{CHUNK, StreamBuffer};
 
-/// Which end opened a connection, and how far its handshake is.
+/// Opener of a connection, and state of its handshake.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// This stack opened it.
     Opened,
-    /// The peer opened it, and the handshake is not complete.
+    /// The peer opened it, and the handshake is incomplete.
     HalfOpen,
-    /// The peer opened it, and it waits to be accepted.
+    /// The peer opened it, and it waits for accept.
     Waiting,
-    /// The peer opened it, and it was accepted or has failed.
+    /// The peer opened it; it was accepted or has failed.
     Accepted,
 }
 
-/// Memory of a connection or of several, in bytes.
+/// Memory of one or more connections in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Charge {
-    /// All memory.
+    /// Total memory.
     pub all: usize,
-    /// The part of the stream buffers.
+    /// Memory of the stream buffers.
     pub buffers: usize,
-    /// The part of data that wait to be sent to peers that have acknowledged nothing yet, except for the first chunk of each.
+    /// Memory of unsent data for peers without any acknowledgement, beyond the first chunk of each.
     pub unproven: usize,
 }
 
 impl Charge {
-    /// Counts `new` instead of `old`.
+    /// Replaces `old` by `new` in the sum.
     pub fn exchange(&mut self, old: Self, new: Self) {
         self.all = self.all + new.all - old.all;
         self.buffers = self.buffers + new.buffers - old.buffers;
@@ -43,20 +43,20 @@ impl Charge {
     }
 }
 
-/// A packet as a connection sees it.
+/// Packet translated for a connection.
 pub(super) struct Incoming {
     segment: Segment,
-    /// The numbers of the peer as its SYN tells them, if this is the one that the connection waits for.
+    /// The peer's initial numbers from its SYN, if the connection waits for it.
     opening: Option<Conversation>,
-    /// Position of the first byte of the payload.
+    /// Stream position of the first payload byte.
     start: u64,
-    /// The part of the stream that is to be kept of it.
+    /// Stream range of the payload that must be stored.
     wanted: Range<u64>,
 }
 
 impl Incoming {
-    /// Drops the payload, for which there is no memory. False if the whole segment is to be dropped: if it acknowledges nothing new, it would be
-    /// taken for a duplicate ACK without its data.
+    /// Drops the payload for lack of memory. Returns false if the whole segment must be dropped: without payload and new
+    /// acknowledgement it would count as a duplicate ACK.
     pub fn drop_payload(&mut self, una: u64) -> bool {
         self.segment.len = 0;
         self.segment.flags -= Flags::FIN | Flags::PSH;
@@ -65,14 +65,14 @@ impl Incoming {
     }
 }
 
-/// Bytes that may wait to be sent to a peer that has acknowledged nothing yet, however small its congestion window is (chosen: about two
-/// initial windows).
+/// Minimum limit of unacknowledged bytes for a peer without any acknowledgement, whatever its congestion window (chosen: about
+/// two initial windows).
 const UNPROVEN_SHARE: u64 = 32 << 10;
-/// The same to other peers (chosen).
+/// Minimum limit of unacknowledged bytes for other peers (chosen).
 const PROVEN_SHARE: u64 = 256 << 10;
-/// A TCP header without options.
+/// Bytes of a TCP header without options.
 const LEAST_TCP_HEADER: usize = 20;
-/// Estimated memory of a connection in the tables of the stack, in bytes: for its ends, its timer and its entries in queues.
+/// Estimated memory of a connection in the stack's tables in bytes: ends, timer, queue entries.
 const TABLES: usize = 256;
 
 /// One end of a connection of a stack.
@@ -81,62 +81,62 @@ pub(super) struct Endpoint {
     pub engine: Connection,
     pub conversation: Conversation,
     pub role: Role,
-    /// The application has its [`Id`](super::Id) and may still use it.
+    /// True while the application has its [`Id`](super::Id) and may use it.
     pub owned: bool,
-    /// It is in the queue of connections that may have something to send.
+    /// True if it is in the queue of connections that may have packets.
     pub queued: bool,
-    /// Its deadline in the list of timers.
+    /// Its deadline in the timer list.
     pub armed: Instant,
-    /// Events that the application has not been told of.
+    /// Events not yet reported to the application.
     pub events: Events,
     /// Events that did not come from the engine.
     pub noticed: Events,
-    /// A segment that did not fit the last packet.
+    /// Segment that did not fit into the last packet.
     pub held: Option<Segment>,
-    /// The peer's SYN offered to answer probes.
+    /// True if the peer's SYN offered to answer probes.
     pub knows_probes: bool,
     pub path: PathLimit,
     /// Identification field of the last IPv4 packet.
     pub identification: u16,
-    /// Differentiated services code point of all packets except those of low priority.
+    /// DSCP of all packets except low-priority ones.
     pub dscp: u8,
-    /// Most unacknowledged bytes, as set by the application, in addition to the limits of the engine and of memory.
+    /// Maximum unacknowledged bytes set by the application, in addition to the limits of engine and memory.
     pub limit: u64,
-    /// The writer had more than the limits allowed.
+    /// True if the writer had more data than the limits allowed.
     blocked: bool,
-    /// The writer is to be told when memory may be free again.
+    /// True if the writer must be notified when memory is free again.
     pub starved: bool,
-    /// The application has released it.
+    /// True after the application has released it.
     pub orphan: bool,
-    /// Its memory as it is contained in the totals of the stack.
+    /// Its memory as included in the stack's totals.
     pub charge: Charge,
     pub sending: StreamBuffer,
     receiving: StreamBuffer,
-    /// Stream position after the last byte written. `read_to` is that of the next byte to be read.
+    /// Stream position after the last byte written. `read_to` is the position of the next byte to read.
     written: u64,
     read_to: u64,
 }
 
-/// What [`Endpoint::fill`] may take at most.
+/// Limits of [`Endpoint::fill`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FillBound {
-    /// Bytes of the stream.
+    /// Maximum bytes of the stream.
     pub bytes: usize,
-    /// Bytes of memory that are taken in addition to those in use.
+    /// Maximum additional bytes of memory.
     pub memory: usize,
 }
 
-/// Where the numbers of this end begin on the wire.
+/// Initial numbers of this end on the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Numbers {
     /// Initial sequence number.
     pub initial: u32,
-    /// Offset of the clock of the timestamps option.
+    /// Offset of the timestamp clock.
     pub clock: u32,
 }
 
 impl Endpoint {
-    /// A connection whose own sequence numbers and timestamps begin at `numbers`.
+    /// Makes a connection whose sequence numbers and timestamps begin at `numbers`.
     pub fn new(ends: Ends, engine: Connection, numbers: Numbers, mtu: u16) -> Self {
         let Numbers { initial, clock } = numbers;
         Self {
@@ -166,7 +166,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes as many bytes from the application as fit into `spare` bytes of further memory. Returns how many.
+    /// Accepts bytes of the application, as far as they fit into `spare` bytes of further memory. Returns their number.
     pub fn write(&mut self, now: Instant, bytes: &[u8], spare: usize) -> usize {
         let room = self.room(spare);
         self.blocked = room < bytes.len();
@@ -176,19 +176,19 @@ impl Endpoint {
         taken
     }
 
-    /// Bytes that may be written now, as far as they fit into `spare` bytes of further memory.
+    /// Returns the bytes that may be written now, with `spare` bytes of further memory.
     fn room(&self, spare: usize) -> usize {
         let room = self.send_limit().saturating_sub(self.unacknowledged() as u64);
         usize::try_from(room).unwrap_or(usize::MAX).min(self.sending.room(self.written, spare))
     }
 
-    /// Bytes that may be written now, and for which the engine has room.
+    /// Returns the bytes that may be written now and fit into the engine's send buffer.
     pub fn send_room(&self, spare: usize) -> usize {
         usize::try_from(self.engine.send_room()).unwrap_or(usize::MAX).min(self.room(spare))
     }
 
-    /// Most unacknowledged bytes: about as many as will leave soon. For a peer that has acknowledged nothing yet, these are the initial window and
-    /// little more.
+    /// Returns the limit of unacknowledged bytes: about the data that will leave soon. For a peer without any acknowledgement it
+    /// is about two initial windows.
     fn send_limit(&self) -> u64 {
         let window = (self.engine.window_state().cwnd * f64::from(self.path.device())) as u64;
         let soon = match self.is_unproven() {
@@ -198,12 +198,12 @@ impl Endpoint {
         self.limit.min(soon)
     }
 
-    /// The peer has acknowledged no data, so nothing shows that it takes any.
+    /// True if the peer has acknowledged no data, so that nothing shows that it is a real receiver.
     pub fn is_unproven(&self) -> bool {
         self.engine.acknowledged_bytes() == 0
     }
 
-    /// Lets `fill` write bytes to be sent into pieces of memory, one after the other; it returns how many it wrote. `None` if there was no room.
+    /// Lets `fill` write data into pieces of memory in order; `fill` returns the number of bytes. `None` if there is no room.
     pub fn fill(
         &mut self,
         now: Instant,
@@ -212,7 +212,7 @@ impl Endpoint {
     ) -> Option<usize> {
         let room = self.send_room(bound.memory);
         if room == 0 {
-            // Asks for a WRITABLE event, from this limit and from the engine.
+            // Requests a WRITABLE event from this limit and from the engine.
             self.blocked = true;
             if self.engine.send_room() == 0 {
                 self.engine.write(now, 1);
@@ -226,7 +226,7 @@ impl Endpoint {
         Some(filled)
     }
 
-    /// Passes up to `most` bytes that arrived in order to `take`, in pieces; it returns how many it took.
+    /// Passes up to `most` received in-order bytes to `take` in pieces; `take` returns the number of bytes consumed.
     pub fn drain(&mut self, now: Instant, most: usize, take: impl FnOnce(&[IoSlice<'_>]) -> usize) -> usize {
         self.blank_missing();
         let len = self.engine.readable().min(most as u64) as usize;
@@ -235,7 +235,7 @@ impl Endpoint {
         taken
     }
 
-    /// Wakes a writer that the limit held back, as soon as a quarter of the limit is free and not at each acknowledgement.
+    /// Notifies a blocked writer once a quarter of the limit is free, not at each acknowledgement.
     fn tell_writer(&mut self) {
         let limit = self.send_limit();
         if self.blocked && self.unacknowledged() as u64 <= limit - limit / 4 {
@@ -244,17 +244,17 @@ impl Endpoint {
         }
     }
 
-    /// Tells the writer to try again.
+    /// Notifies the writer to try again.
     pub fn wake_writer(&mut self) {
         self.noticed |= Events::WRITABLE;
     }
 
-    /// Bytes that were written and have not left yet.
+    /// Returns the bytes written but not yet sent.
     pub fn unsent(&self) -> u64 {
         self.written.saturating_sub(self.engine.next_to_send().max(1))
     }
 
-    /// An acceptable RST for the peer, made without the engine.
+    /// Returns a RST acceptable to the peer, without the engine.
     pub fn reset(&self) -> Header {
         let segment = Segment {
             seq: self.engine.next_to_send(),
@@ -265,17 +265,17 @@ impl Endpoint {
         self.conversation.clone().header(&segment)
     }
 
-    /// First sequence number on the wire above all that were sent.
+    /// Returns the first wire sequence number above all that were sent.
     pub fn numbers_end(&self) -> u32 {
         self.conversation.initial.wrapping_add(self.engine.next_to_send() as u32)
     }
 
-    /// Bytes that were written and have not been acknowledged.
+    /// Returns the bytes written but not acknowledged.
     pub fn unacknowledged(&self) -> usize {
         (self.written - self.engine.oldest_unacknowledged().clamp(1, self.written)) as usize
     }
 
-    /// Fills with zeros what best effort skipped, so that the reader does not get old bytes of this memory.
+    /// Fills data skipped by best effort with zeros, so that the reader sees no old memory content.
     fn blank_missing(&mut self) {
         while let Some(missing) = self.engine.next_missing() {
             self.receiving.blank(missing.start, missing.end);
@@ -302,7 +302,7 @@ impl Endpoint {
         self.receiving.release(self.read_to);
     }
 
-    /// Stream positions near which the 32-bit numbers of arriving headers are interpreted.
+    /// Returns the stream positions near which 32-bit numbers of arriving headers are interpreted.
     pub fn near(&self) -> Near {
         Near { peer: self.engine.next_expected(), own: self.engine.oldest_unacknowledged() }
     }
@@ -317,7 +317,7 @@ impl Endpoint {
             conversation.hear_syn(header);
         }
         let segment = conversation.segment(header, arrived, near);
-        // A SYN takes the number before its data.
+        // A SYN uses the sequence number before its data.
         let start = segment.seq.saturating_add(u64::from(is_syn));
         let end = start.saturating_add(u64::from(segment.len));
         let last = if opens { u64::from(u16::MAX) } else { self.engine.window_edge().max(near.peer + 1) };
@@ -325,12 +325,12 @@ impl Endpoint {
         Incoming { segment, opening: opens.then_some(conversation), start, wanted }
     }
 
-    /// Bytes by which the memory would grow for the payload of a packet.
+    /// Returns the bytes by which the memory would grow for a packet's payload.
     pub fn growth(&self, incoming: &Incoming) -> usize {
         self.receiving.growth(incoming.wanted.start, incoming.wanted.end)
     }
 
-    /// Takes a packet.
+    /// Handles a packet.
     pub fn receive(&mut self, now: Instant, incoming: &Incoming, payload: &[u8]) {
         let Incoming { segment, opening, start, wanted } = incoming;
         let state = self.engine.state();
@@ -351,7 +351,7 @@ impl Endpoint {
         self.path.note_progress(now, self.engine.oldest_unacknowledged());
     }
 
-    /// A router reports that packets of more than `mtu` bytes do not get through.
+    /// Handles a router's report that packets above `mtu` bytes do not pass.
     pub fn learn_mtu(&mut self, now: Instant, mtu: u32) {
         if self.path.learn(now, mtu, self.ends.remote.is_ipv6()) {
             let headers = self.ends.ip_header_len() + LEAST_TCP_HEADER;
@@ -359,7 +359,7 @@ impl Endpoint {
         }
     }
 
-    /// Handles the timers of the engine that have expired.
+    /// Handles expired timers of the engine.
     pub fn handle_timeout(&mut self, now: Instant) {
         let before = self.engine.stats().timeouts;
         self.engine.handle_timeout(now);
@@ -368,12 +368,12 @@ impl Endpoint {
         }
     }
 
-    /// Bytes of memory of the stream buffers.
+    /// Returns the memory of the stream buffers in bytes.
     pub fn buffer_bytes(&self) -> usize {
         self.sending.capacity() + self.receiving.capacity()
     }
 
-    /// Memory in bytes: all of it, and the part that waits for a peer that has acknowledged nothing.
+    /// Returns the memory in bytes: total, buffers, and data for a peer without any acknowledgement.
     pub fn cost(&self) -> Charge {
         let structures = size_of::<Self>() - size_of::<Connection>() + TABLES + self.engine.memory_bytes();
         let buffers = self.buffer_bytes();

@@ -1,5 +1,5 @@
-//! Handshakes that peers begin. While there are few, each has a connection in SYN-RECEIVED; beyond that they are answered by SYN cookies, for
-//! which nothing is stored (RFC 4987).
+//! Handshakes begun by peers. Up to a limit each has a connection in SYN-RECEIVED. Beyond it they are answered by SYN cookies,
+//! which need no state (RFC 4987).
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use super::secret::COOKIE_LIFETIME;
 use super::tcp_packet::TcpPacket;
 use super::{Id, Stack};
 
-/// Round-trip time assumed after a handshake with a SYN cookie without timestamps, which measures none (chosen).
+/// Assumed round-trip time after a handshake with a SYN cookie without timestamps, which cannot measure it (chosen).
 const GUESSED_ROUND_TRIP: Duration = Duration::from_millis(100);
 
 impl Stack {
-    /// A SYN for a port that listens.
+    /// Handles a SYN for a listening port.
     pub(super) fn take_syn(&mut self, now: Instant, ends: &Ends, packet: TcpPacket) {
         if !self.takes_another(ends) {
             self.counters.over_limit += 1;
@@ -36,8 +36,8 @@ impl Stack {
         self.take_segment(now, id, packet);
     }
 
-    /// Whether one more connection of a peer may be opened to a port. Refused if the accept queue of the port is full, or if this peer already
-    /// has more than its share of the connections or of the memory that are left.
+    /// True if one more connection of a peer may be opened to a port. It is refused if the port's accept queue is full, or if the
+    /// peer exceeds its share of free connections or memory.
     fn takes_another(&mut self, ends: &Ends) -> bool {
         let waiting = self.listeners.get(&ends.local.port()).map_or(0, |listener| listener.accepted.len());
         waiting < self.config.limits.accept_queue
@@ -50,15 +50,15 @@ impl Stack {
         Some(self.fitted(&listener.config, ends.remote.ip()))
     }
 
-    /// Answers a SYN by a SYN cookie and stores nothing: what must be known later is encoded in the sequence number and the timestamp of the
-    /// SYN-ACK, and comes back in the peer's ACK.
+    /// Answers a SYN by a SYN cookie without storing state. Sequence number and timestamp of the SYN-ACK encode the required
+    /// information, which the peer's ACK returns.
     fn answer_with_cookie(&mut self, now: Instant, ends: &Ends, syn: &Header) {
         let Some(config) = self.listening_config(ends) else { return };
         self.cookies_until = now + COOKIE_LIFETIME;
         self.counters.cookies += 1;
         let (seq, stamp) = self.secret.cookie(ends, syn, now);
         let offered = &syn.options;
-        // The timestamp holds what the other options of the SYN said; without timestamps they are lost, and must not be agreed on.
+        // The timestamp encodes the other options of the SYN. Without timestamps they are lost, and must not be agreed on.
         let timestamps = offered.timestamps.filter(|_| config.timestamps).map(|(value, _)| (stamp, value));
         let keeps = timestamps.is_some();
         let trial = Connection::listen(Arc::clone(&config), 0);
@@ -70,10 +70,10 @@ impl Stack {
         self.answer(*ends, header);
     }
 
-    /// Opens the connection whose SYN cookie this ACK acknowledges, if it does acknowledge one.
+    /// Opens the connection whose SYN cookie this ACK acknowledges, if it is valid.
     pub(super) fn redeem(&mut self, now: Instant, ends: &Ends, ack: &Header) -> Option<Id> {
         if now >= self.cookies_until {
-            // The last cookie was sent so long ago that none is valid any more.
+            // The last cookie is older than the lifetime of cookies.
             return None;
         }
         let cookie = self.secret.check(ends, ack, now)?;
@@ -107,7 +107,7 @@ impl Stack {
         let mut endpoint = Endpoint::new(*ends, engine, numbers, self.config.mtu);
         endpoint.conversation.hear_syn(&syn);
         endpoint.knows_probes = cookie.options.probes_permitted;
-        // Called for its effect: the conversation takes note of the window scale that our SYN-ACK announced.
+        // Called for its side effect: the conversation records the window scale of this SYN-ACK.
         endpoint.conversation.header(&ours);
         endpoint.role = Role::HalfOpen;
         self.half_open += 1;
@@ -115,7 +115,7 @@ impl Stack {
     }
 }
 
-/// The SYN as the engine sees it. Without timestamps (`keeps` is false) a cookie holds no option but the segment size.
+/// Returns the SYN for the engine. Without timestamps (`keeps` is false) a cookie encodes only the segment size.
 fn syn_segment(syn: &Header, keeps: bool) -> Segment {
     let options = &syn.options;
     let (probes_permitted, feedback) = options.permitted.unwrap_or_default();

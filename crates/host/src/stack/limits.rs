@@ -1,22 +1,23 @@
-//! What a stack may hold.
+//! Resource limits of a stack.
 
-/// What a stack may hold at most. Beyond `half_open` handshakes SYNs are answered by cookies, for which nothing is stored. At the other limits SYNs
-/// are not answered, and data are dropped as if they were lost.
+/// Resource limits of a stack. Beyond `half_open` handshakes, SYNs are answered by cookies, which need no state. At the other
+/// limits SYNs are not answered, and data is dropped as if lost.
 ///
-/// One remote host (an IPv4 address, or an IPv6 network of 64 bits) gets no more than four times as much memory and as many connections as are
-/// free, so that some are always left for another. All connections whose peers have acknowledged no data share a quarter of the memory, in
-/// addition to a few kilobytes for each.
+/// One remote host (an IPv4 address or an IPv6 /64 network) may use at most four times the free memory and connections, so that
+/// others always find some. All connections whose peers have acknowledged no data share 25 % of the memory, in addition to one
+/// chunk each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Connections, TIME-WAIT included.
+    /// Maximum number of connections, TIME-WAIT included.
     pub connections: usize,
-    /// Connections whose handshake was begun by the peer and is not complete. Further SYNs are answered by cookies (RFC 4987).
+    /// Maximum number of incomplete handshakes begun by peers. Further SYNs are answered by cookies (RFC 4987).
     pub half_open: usize,
-    /// Connections of one port whose handshake is complete and that wait to be [accepted](super::Stack::accept).
+    /// Maximum number of complete connections per port that wait to be [accepted](super::Stack::accept).
     pub accept_queue: usize,
-    /// [Released](super::Stack::release) connections, TIME-WAIT included; beyond this, and before new ones are refused, the oldest are reset.
+    /// Maximum number of [released](super::Stack::release) connections, TIME-WAIT included. Beyond it, and before new connections
+    /// are refused, the oldest are reset.
     pub orphans: usize,
-    /// Memory of all connections: payload that waits to be sent, acknowledged or read, and everything that is known of it.
+    /// Memory of all connections in bytes: unsent, unacknowledged and unread payload, and all state.
     pub bytes: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Many connections over one address: packets in, packets out, and nothing else.
+//! Many connections behind one address, as a pure state machine that exchanges packets.
 //!
-//! A [`Stack`] is told of arriving packets and of the time, and is asked for packets to send. It owns the bytes of all streams.
-//! It has no clock and no device: its driver gives it both, and tests take the place of the driver.
+//! A [`Stack`] is called with arriving packets and the time, and returns packets to send. It owns the data of all streams. It has
+//! neither clock nor device: the driver provides both, and tests act as the driver.
 
 mod accounts;
 mod arrival;
@@ -40,45 +40,46 @@ pub use request::Request;
 use secret::Secret;
 
 slotmap::new_key_type! {
-    /// Names a connection until it is [released](Stack::release). An identifier is never used for a second connection.
+    /// Identifier of a connection until it is [released](Stack::release). It is never reused.
     pub struct Id;
 }
 
 /// Configuration of a stack.
 #[derive(Clone, Debug)]
 pub struct StackConfig {
-    /// Its addresses.
+    /// Addresses of the stack.
     pub addresses: Vec<IpAddr>,
-    /// Whether the stack takes packets to any address, as a transparent proxy between two networks does. Connections that it opens have the
-    /// addresses that the caller [chooses](Stack::connect_from); each SYN that arrives is [shown](Stack::poll_request) to the
+    /// True for a stack that accepts packets to any address, as a transparent proxy between two networks does. Its own
+    /// connections use addresses that the caller [chooses](Stack::connect_from). Each arriving SYN is
+    /// [shown](Stack::poll_request) to the caller, who decides.
     /// caller, who decides.
     pub transparent: bool,
-    /// Largest packet of the device in bytes, IP header included.
+    /// Maximum packet size of the device in bytes, IP header included.
     pub mtu: u16,
-    /// The device completes checksums and cuts large packets into segments (virtio headers).
+    /// True if the device completes checksums and segments large packets (virtio headers).
     pub offload: bool,
-    /// Secret key from the random source of the operating system, new for each process: whoever knows it can guess sequence numbers.
+    /// Secret key from the system's random source, new for each process. Sequence numbers can be guessed with it.
     pub key: u128,
-    /// What the stack may hold at most.
+    /// Resource limits.
     pub limits: Limits,
 }
 
-/// Counts of arriving packets that reached no connection, and of what was done to stay within the limits.
+/// Counters of packets without a connection, and of actions to respect the limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Packets that are not for the stack: malformed ones, fragments, other protocols, other addresses.
+    /// Packets not for the stack: malformed ones, fragments, other protocols, other addresses.
     pub ignored: u64,
     /// Packets with a wrong checksum.
     pub corrupt: u64,
-    /// Segments for no connection, answered by a reset.
+    /// Segments without a connection, answered by a reset.
     pub refused: u64,
     /// SYNs answered by a cookie.
     pub cookies: u64,
-    /// Handshakes that a cookie completed.
+    /// Handshakes completed by a cookie.
     pub cookies_redeemed: u64,
-    /// Packets dropped because a limit was reached: all of them, or only their payload.
+    /// Packets dropped because of a limit, completely or only their payload.
     pub over_limit: u64,
-    /// Released connections that were reset because a limit was reached.
+    /// Released connections reset because of a limit.
     pub evicted: u64,
 }
 
@@ -88,13 +89,13 @@ struct Listener {
     accepted: VecDeque<Id>,
 }
 
-/// A packet that is sent for no connection: a RST or a SYN-ACK with a cookie.
+/// Packet without a connection: a RST, or a SYN-ACK with a cookie.
 struct Answer {
     ends: Ends,
     header: Header,
 }
 
-/// The connections of one host, or of all hosts in whose place a transparent proxy stands.
+/// Connections of one host, or of all hosts whose connections a transparent proxy handles.
 pub struct Stack {
     config: StackConfig,
     secret: Secret,
@@ -102,44 +103,44 @@ pub struct Stack {
     by_ends: HashMap<Ends, Id>,
     listeners: HashMap<u16, Listener>,
     timers: BTreeSet<(Instant, Id)>,
-    /// Connections that may have something to send.
+    /// Connections that may have packets to send.
     ready: VecDeque<Id>,
     eventful: VecDeque<Id>,
     answers: VecDeque<Answer>,
-    /// SYNs that the caller has not been told of.
+    /// SYNs not yet shown to the caller.
     requests: VecDeque<Request>,
-    /// Ends of all SYNs that wait for the decision of the caller, so that a repeated SYN is not announced again.
+    /// Ends of all SYNs that wait for the caller's decision, so that a repeated SYN is not announced again.
     asking: HashSet<Ends>,
-    /// Ends of connections of a transparent stack that are over.
+    /// Ends of finished connections of a transparent stack.
     forgotten: VecDeque<Ends>,
-    /// Connections whose writer waits for memory, and that no acknowledgement will wake.
+    /// Connections whose writer waits for memory and gets no event from an acknowledgement.
     starved: Vec<Id>,
-    /// The next ACK of a connection has no room for further SACK blocks.
+    /// True if the next ACK of a connection has no room for further SACK blocks.
     reports_are_full: bool,
     half_open: usize,
-    /// Released connections, the oldest first; some of them may be gone.
+    /// Released connections, oldest first; some may no longer exist.
     orphans: VecDeque<Id>,
     orphan_count: usize,
     accounts: Accounts,
-    /// Until this time an ACK may arrive that acknowledges a SYN cookie.
+    /// Time until which an ACK may acknowledge a SYN cookie.
     cookies_until: Instant,
     /// Time of the last call.
     now: Instant,
     ports: EphemeralPorts,
-    /// Connections opened so far: each number seeds an algorithm.
+    /// Number of connections opened; it seeds the algorithms.
     opened: u64,
     counters: Counters,
 }
 
-/// How far the initial sequence number of a connection lies above the numbers of the connection in TIME-WAIT that it replaces (chosen).
+/// Distance of a connection's initial sequence number above those of a replaced connection in TIME-WAIT (chosen).
 const REUSE_DISTANCE: u32 = 1 << 20;
-/// Entries of connections that are gone are removed from the queue of orphans if there are more than this many (chosen: seldom enough).
+/// Length of the orphan queue above which entries of finished connections are removed (chosen).
 const MANY_ORPHANS: usize = 64;
-/// Most answers that wait at one time (chosen).
+/// Maximum number of pending answers (chosen).
 const MOST_ANSWERS: usize = 1024;
 
 impl Stack {
-    /// A stack without connections.
+    /// Makes a stack without connections.
     pub fn new(config: StackConfig) -> Self {
         let secret = Secret::new(config.key);
         Self {
@@ -169,19 +170,19 @@ impl Stack {
         }
     }
 
-    /// Payload bytes of a full segment to `address`: what fits the device beside IP and TCP headers with timestamps.
+    /// Returns the payload bytes of a full segment to `address`: MTU minus IP and TCP headers with timestamps.
     pub fn full_segment(&self, address: IpAddr) -> u32 {
         let headers = if address.is_ipv4() { 40 } else { 60 };
         u32::from(self.config.mtu).saturating_sub(headers + TIMESTAMPS_LEN).max(64)
     }
 
-    /// Takes connections to `port` from now on.
+    /// Accepts connections to `port` from now on.
     pub fn listen(&mut self, port: u16, mut config: Arc<Config>) {
         Arc::make_mut(&mut config).timestamps_len = TIMESTAMPS_LEN;
         self.listeners.insert(port, Listener { config, accepted: VecDeque::new() });
     }
 
-    /// The next connection whose handshake is complete.
+    /// Returns the next connection with a complete handshake.
     pub fn accept(&mut self, port: u16) -> Option<Id> {
         let id = self.listeners.get_mut(&port)?.accepted.pop_front()?;
         let endpoint = &mut self.endpoints[id];
@@ -190,34 +191,34 @@ impl Stack {
         Some(id)
     }
 
-    /// The ends of a connection of a transparent stack that exists no more: packets between them are no longer for this stack.
+    /// Returns the ends of a finished connection of a transparent stack: later packets between them are not for this stack.
     pub fn poll_forgotten(&mut self) -> Option<Ends> {
         self.forgotten.pop_front()
     }
 
-    /// The engine of a connection, for its state and its statistics.
+    /// Returns the engine of a connection, for its state and statistics.
     pub fn connection(&self, id: Id) -> Option<&Connection> {
         self.endpoints.get(id).map(|endpoint| &endpoint.engine)
     }
 
-    /// Records what happens to a connection from now on, for [`poll_trace`](Self::poll_trace).
+    /// Records the events of a connection from now on, for [`poll_trace`](Self::poll_trace).
     pub fn trace(&mut self, id: Id) {
         if let Some(endpoint) = self.endpoints.get_mut(id) {
             endpoint.engine.set_tracing(true);
         }
     }
 
-    /// The oldest of the recorded events that was not asked for yet, with its time.
+    /// Returns the oldest recorded event not yet returned, with its time.
     pub fn poll_trace(&mut self, id: Id) -> Option<(Instant, Event)> {
         self.endpoints.get_mut(id)?.engine.poll_trace()
     }
 
-    /// The ends of a connection, seen from here.
+    /// Returns the ends of a connection, seen from this stack.
     pub fn ends(&self, id: Id) -> Option<Ends> {
         self.endpoints.get(id).map(|endpoint| endpoint.ends)
     }
 
-    /// A connection to which something happened, and its events since it was last returned here.
+    /// Returns a connection with new events, and its events since the last return.
     pub fn poll_event(&mut self) -> Option<(Id, Events)> {
         loop {
             let id = self.eventful.pop_front()?;
@@ -230,12 +231,12 @@ impl Stack {
         }
     }
 
-    /// Time by which [`handle_timeouts`](Self::handle_timeouts) must be called. Valid once all packets are polled.
+    /// Returns the time by which [`handle_timeouts`](Self::handle_timeouts) must be called. Valid once all packets are polled.
     pub fn next_timeout(&self) -> Instant {
         self.timers.first().map_or(Instant::FAR_FUTURE, |(at, _)| *at)
     }
 
-    /// Handles the timers that have expired.
+    /// Handles expired timers.
     pub fn handle_timeouts(&mut self, now: Instant) {
         self.now = self.now.max(now);
         while let Some((at, id)) = self.timers.first().copied().filter(|(at, _)| *at <= now) {
@@ -249,20 +250,20 @@ impl Stack {
         }
     }
 
-    /// Whether packets should be polled before another one is handled, because the next ACK has no room for more SACK blocks. The peer might
-    /// retransmit in vain what no ACK reports. True once for each such ACK.
+    /// True once if packets should be polled before the next arrival, because the next ACK has no room for more SACK blocks. The
+    /// peer might retransmit data that no ACK reports.
     pub fn must_report(&mut self) -> bool {
         std::mem::take(&mut self.reports_are_full)
     }
 
-    /// Appends the next packet to `out`, behind a virtio header if the device has offloads. False if there is none.
+    /// Appends the next packet to `out`, after a virtio header if the device has offloads. Returns false if there is none.
     pub fn poll_packet(&mut self, now: Instant, out: &mut Vec<u8>) -> bool {
         let offload = self.config.offload;
         self.poll_answer(out) || self.poll_endpoints(|endpoint| endpoint.next_packet(now, offload, out))
     }
 
-    /// Passes the next packet behind its virtio header to `send`, in pieces: headers in `head`, and payload in the memory of the stream, which is
-    /// not copied. For devices with offloads. False if there is no packet.
+    /// Passes the next packet with its virtio header to `send` in pieces: headers in `head`, payload without copying. For devices
+    /// with offloads. Returns false if there is none.
     pub fn send_packet(
         &mut self,
         now: Instant,
@@ -302,7 +303,7 @@ impl Stack {
         false
     }
 
-    /// Queues a connection to which something happened: it may have packets to send and events to report.
+    /// Queues a connection with a new event: it may have packets to send and events to report.
     fn touch(&mut self, id: Id) {
         let Some(endpoint) = self.endpoints.get_mut(id) else { return };
         if !endpoint.queued {
@@ -344,7 +345,7 @@ impl Stack {
         }
     }
 
-    /// Sets the timer of a connection that has no packet to send for now, and forgets the connection if it is over.
+    /// Sets the timer of a connection without packets, and removes the connection if it is finished.
     fn settle(&mut self, id: Id) {
         let endpoint = &mut self.endpoints[id];
         let deadline = endpoint.engine.next_timeout();
@@ -377,7 +378,7 @@ impl Stack {
         }
     }
 
-    /// Frees the memory of streams of which nothing is outstanding. To be called by a timer of the caller, not for each packet.
+    /// Frees the memory of idle streams. Call it from a timer, not for each packet.
     pub fn trim(&mut self) {
         for endpoint in self.endpoints.values_mut() {
             endpoint.trim();
@@ -392,22 +393,22 @@ impl Stack {
         }
     }
 
-    /// Connections, TIME-WAIT included.
+    /// Returns the number of connections, TIME-WAIT included.
     pub fn connections(&self) -> usize {
         self.endpoints.len()
     }
 
-    /// Payload bytes that all streams hold memory for.
+    /// Returns the payload bytes for which streams hold memory.
     pub fn held_bytes(&self) -> usize {
         self.accounts.charged().buffers
     }
 
-    /// Bytes of memory of all connections, their streams included. [`Limits::bytes`] bounds it.
+    /// Returns the memory of all connections in bytes, streams included. [`Limits::bytes`] bounds it.
     pub fn memory_bytes(&self) -> usize {
         self.accounts.charged().all
     }
 
-    /// Counts of packets that reached no connection.
+    /// Returns the counters of packets without a connection.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }

@@ -1,4 +1,4 @@
-//! Connections that this stack opens, and how every connection of a stack begins.
+//! Opening of connections by this stack, and setup common to all connections.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use super::output::TIMESTAMPS_LEN;
 use super::ports::EphemeralPorts;
 use super::{Id, Stack};
 
-/// Why a connection cannot be opened.
+/// Reason why a connection cannot be opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unopened {
     /// The stack has no address of that IP version.
     #[error("no address of our own of the same IP version")]
     NoAddress,
-    /// As many connections as allowed.
+    /// The maximum number of connections is reached.
     #[error("too many connections")]
     Full,
-    /// There is a connection between these ends.
+    /// A connection between these ends exists.
     #[error("the connection exists")]
     Exists,
     /// All ports to that destination are in use.
@@ -44,11 +44,12 @@ impl Stack {
         Ok(self.open(now, ends, &Arc::new(config)))
     }
 
-    /// Opens a connection from an address and port of the caller's choice: that of another host, if the stack is transparent. What remains of
-    /// an earlier one between the same ends, which the caller has [released](Self::release), ends: with a reset, if it was not over.
+    /// Opens a connection from a given address and port, which may be another host's if the stack is transparent. It ends an
+    /// earlier connection between the same ends that the caller has [released](Self::release), with a reset if that was not
+    /// finished.
     ///
     /// # Errors
-    /// If there is no room for it, or another connection between the same ends.
+    /// If there is no room for it, or another connection exists between the same ends.
     pub fn connect_from(&mut self, now: Instant, ends: Ends, config: &Arc<Config>) -> Result<Id, Unopened> {
         if !self.config.transparent && !self.config.addresses.contains(&ends.local.ip()) {
             return Err(Unopened::NoAddress);
@@ -79,7 +80,7 @@ impl Stack {
         Numbers { initial: self.secret.initial(ends, now), clock: self.secret.clock_offset(ends) }
     }
 
-    /// A connection that the caller names from the beginning.
+    /// Adds a connection whose identifier the caller holds from the start.
     pub(super) fn admit_owned(&mut self, now: Instant, ends: Ends, engine: Connection) -> Id {
         let numbers = self.numbers(&ends, now);
         let mut endpoint = Endpoint::new(ends, engine, numbers, self.config.mtu);
@@ -87,8 +88,8 @@ impl Stack {
         self.admit(endpoint)
     }
 
-    /// The configuration of a connection to `remote`: its segments fit the device, and the engine knows how much room timestamps take. If that
-    /// changes nothing, the connection shares the configuration that was given.
+    /// Adapts the configuration to `remote`: segments fit the device, and the engine knows the size of timestamps. An unchanged
+    /// configuration stays shared.
     pub(super) fn fitted(&self, config: &Arc<Config>, remote: IpAddr) -> Arc<Config> {
         let (mss, timestamps_len) = (config.mss.min(self.full_segment(remote)), TIMESTAMPS_LEN);
         if (mss, timestamps_len) == (config.mss, config.timestamps_len) {
@@ -126,7 +127,7 @@ mod tests {
     use super::super::{Limits, StackConfig};
     use super::*;
 
-    /// Algorithms that draw random numbers must not draw the same ones in two connections or in two processes.
+    /// Algorithms with random numbers must not draw the same ones in two connections or processes.
     #[test]
     fn each_connection_gets_a_seed_of_its_own() {
         let config = |key| StackConfig {

@@ -1,5 +1,5 @@
-//! From segments to packets. Where the device does segmentation offload, one packet holds many segments; where the path MTU is smaller than a
-//! segment, one segment becomes several packets.
+//! Conversion of segments to packets. With segmentation offload a packet holds several segments. If the path MTU is below a
+//! segment's size, the segment becomes several packets.
 
 use std::io::IoSlice;
 
@@ -12,40 +12,40 @@ use bentpipe_wire::{
 use super::endpoint::Endpoint;
 use super::stream_buffer::CHUNK;
 
-/// Bytes of a timestamps option with its padding.
+/// Bytes of a padded timestamps option.
 pub const TIMESTAMPS_LEN: u32 = 12;
-/// Largest IP packet, which the length field of IPv4 can say.
+/// Maximum IP packet size by the length field of IPv4.
 const LARGEST: u32 = 65_535;
-/// Flags that only the last of the segments in one packet may have.
+/// Flags allowed only on the last of the segments in a packet.
 const LAST_ONLY: Flags = Flags::FIN.union(Flags::PSH);
 
-/// Bytes of the stream of an endpoint.
+/// Range of the stream of an endpoint.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     seq: u64,
     len: usize,
 }
 
-/// The next packet of an endpoint.
+/// Next packet of an endpoint.
 struct NextPacket {
-    /// The segment that it carries, or the first part of it.
+    /// Segment that it carries, or the first part of it.
     segment: Segment,
     header: Header,
     /// Payload bytes.
     len: u32,
-    /// Size of the pieces into which the device cuts the payload; `None` without a device that completes checksums.
+    /// Size of the payload pieces that the device cuts; `None` if the device does not complete checksums.
     unit: Option<u32>,
 }
 
 impl Endpoint {
-    /// Appends the next packet. False if nothing can leave now.
+    /// Appends the next packet. Returns false if nothing can leave now.
     pub fn next_packet(&mut self, now: Instant, offload: bool, out: &mut Vec<u8>) -> bool {
         let Some(part) = self.next_headers(now, offload, out) else { return false };
         self.append_payload(part, out);
         true
     }
 
-    /// Lets `send` have the next packet in pieces, the first of them in `head`. False if nothing can leave now.
+    /// Passes the next packet to `send` in pieces, the first in `head`. Returns false if nothing can leave now.
     pub fn send_next(&mut self, now: Instant, head: &mut Vec<u8>, send: impl FnOnce(&[IoSlice<'_>])) -> bool {
         let Some(part) = self.next_headers(now, true, head) else { return false };
         if self.sending.holds(part.seq, part.len) {
@@ -64,32 +64,32 @@ impl Endpoint {
         true
     }
 
-    /// Appends a part of the stream.
+    /// Appends a range of the stream.
     fn append_payload(&self, part: Part, out: &mut Vec<u8>) {
         let end = out.len() + part.len;
-        // Bytes that are no longer kept have been acknowledged. Only a probe repeats them, and the peer drops them, so zeros will do.
+        // Bytes no longer stored were acknowledged. Only a probe repeats them, and the peer drops them, so zeros suffice.
         self.sending.append_to(part.seq, part.len, out);
         out.resize(end, 0);
     }
 
-    /// Appends the headers of the next packet. Returns the part of the stream that is to follow them.
+    /// Appends the headers of the next packet. Returns the stream range that follows them.
     fn next_headers(&mut self, now: Instant, offload: bool, out: &mut Vec<u8>) -> Option<Part> {
         let mut first = self.held.take().or_else(|| self.next_segment(now))?;
         if !self.knows_probes {
-            // A peer that did not permit probes ignores the option, which would make a full segment too large for the path.
+            // A peer that did not permit probes ignores the option, which would make a full segment exceed the path MTU.
             first.probe = Probe::No;
         }
         let mut header = self.conversation.header(&first);
         let headers = self.ends.ip_header_len() + header.len();
         let larger = self.path.probe(now, first.seq..first.seq + u64::from(first.len), headers);
         let room = larger.unwrap_or_else(|| self.path.room(headers));
-        // A probe of the path is a packet of its own.
+        // A path MTU probe is a separate packet.
         let (len, closing) = match offload && larger.is_none() {
             true => self.gather(now, first, LARGEST - headers as u32),
             false => (first.len, Flags::empty()),
         };
         self.path.note_sent(first.seq + u64::from(len));
-        // A probe must be answered once, so it is never cut into two packets: bytes for which its option leaves no room are left out.
+        // A probe must be answered once, so it is never split: bytes without room beside its option are left out.
         let len = if first.probe == Probe::No { len } else { len.min(room) };
         let whole = Segment { len, flags: first.flags | closing, ..first };
         let now_len = if offload && larger.is_none() { len } else { len.min(room) };
@@ -99,7 +99,7 @@ impl Endpoint {
             let seq = first.seq + u64::from(now_len);
             self.held = Some(Segment { seq, len: len - now_len, ..whole });
         }
-        // Segments of the size agreed on in the handshake, or the smaller ones that the path takes.
+        // Segments of the negotiated size, or of the path's smaller size.
         let unit = offload.then_some(first.len.min(room));
         Some(self.append_headers(NextPacket { segment: whole, header, len: now_len, unit }, out))
     }
@@ -109,8 +109,8 @@ impl Endpoint {
         (self.engine.transmit_into(now, &mut segment) != Transmit::Nothing).then_some(segment)
     }
 
-    /// Takes segments that continue `first` and differ from it in nothing else. Returns the payload bytes of all of them, and those flags of the
-    /// last one that no other may have.
+    /// Takes segments that continue `first` and differ in nothing else. Returns the payload bytes of all, and the flags that only
+    /// the last may have.
     fn gather(&mut self, now: Instant, first: Segment, largest: u32) -> (u32, Flags) {
         let (mut len, mut last, mut closing) = (first.len, first.len, Flags::empty());
         while last == first.len && closing.is_empty() && may_continue(&first) {
@@ -127,7 +127,8 @@ impl Endpoint {
         (len, closing)
     }
 
-    /// Appends the headers of a packet, and without a device that completes checksums its payload as well. Returns the payload that is to follow.
+    /// Appends the headers of a packet, and its payload if the device does not complete checksums. Returns the payload that
+    /// follows.
     fn append_headers(&mut self, packet: NextPacket, out: &mut Vec<u8>) -> Part {
         let NextPacket { segment, header: tcp, len, unit } = packet;
         self.identification = self.identification.wrapping_add(1);
@@ -157,7 +158,7 @@ impl Endpoint {
     }
 }
 
-/// Whether a packet that begins with `first` may hold more than that.
+/// True if a packet that begins with `first` may hold further segments.
 fn may_continue(first: &Segment) -> bool {
     first.len > 0
         && first.probe == Probe::No

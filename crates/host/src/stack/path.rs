@@ -1,59 +1,59 @@
-//! The path MTU. It is lowered when a router reports that a packet was too big (RFC 1191, RFC 8201), and when repeated timeouts suggest that
-//! large packets are lost without a report; it is raised again when probes of larger packets arrive (RFC 4821, RFC 8899).
+//! Path MTU. It is lowered at a router's report of a too large packet (RFC 1191, RFC 8201), and after repeated timeouts, which
+//! suggest silent loss of large packets. It is raised again when probes of larger packets arrive (RFC 4821, RFC 8899).
 
 use std::ops::Range;
 
 use bentpipe_base::{Duration, Instant};
 
-/// Largest packet to a peer, in bytes with IP header.
+/// Maximum packet size to a peer in bytes, IP header included.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathLimit {
     mtu: u16,
-    /// Largest packet of the device.
+    /// Maximum packet size of the device.
     device: u16,
-    /// Timeouts in a row without progress.
+    /// Consecutive timeouts without progress.
     timeouts: u32,
     progress: u64,
     search: Search,
 }
 
-/// The search for a larger path MTU after packets were made smaller: now and then a single larger packet is sent as a probe.
+/// Search for a larger path MTU after a reduction: single larger packets are sent as probes.
 #[derive(Clone, Copy, Debug)]
 struct Search {
-    /// Smallest size that is known not to get through; larger than any packet of the device if none is known.
+    /// Smallest size known to fail; above the device's maximum if none is known.
     too_large: u16,
-    /// The probe in flight.
+    /// Probe in flight.
     probe: Option<SizeProbe>,
-    /// When the next probe may leave.
+    /// Earliest time of the next probe.
     next_at: Instant,
-    /// Everything below this position has left at least once.
+    /// Stream position below which all data was sent at least once.
     sent_to: u64,
 }
 
-/// A packet in flight that is larger than the path MTU.
+/// Packet in flight that exceeds the path MTU.
 #[derive(Clone, Copy, Debug)]
 struct SizeProbe {
-    /// Its part of the stream.
+    /// Its range of the stream.
     start: u64,
     end: u64,
-    /// Its size in bytes with IP header.
+    /// Its size in bytes, IP header included.
     size: u16,
 }
 
-/// After this many retransmission timeouts in a row, it is assumed that large packets do not get through.
+/// Consecutive retransmission timeouts after which large packets are assumed to be lost.
 const SUSPICIOUS_TIMEOUTS: u32 = 2;
-/// Sizes to which the path MTU is lowered then: first one that fits nearly all paths, tunnels included (RFC 8899 section 5.1.2), then one that
-/// all paths must support.
+/// Path MTU values used then: first one that fits nearly all paths including tunnels (RFC 8899 section 5.1.2), then the minimum
+/// that all paths must support.
 const LADDER_V4: [u16; 2] = [1240, 576];
 const LADDER_V6: [u16; 1] = [1280];
-/// Smallest path MTU that a report is believed for, as in Linux (`ip_rt_min_pmtu`): hardly any path takes less, and a forged report would slow
-/// the connection down.
+/// Minimum path MTU accepted from a report, as in Linux (`ip_rt_min_pmtu`). Real paths are rarely smaller, and a forged report
+/// would slow the connection.
 const LEAST_V4: u16 = 552;
-/// Time from one probe to the next: each that does not get through counts as a loss (RFC 8899 section 5.1.1, PROBE_TIMER).
+/// Interval between probes: each failed probe counts as a loss (RFC 8899 section 5.1.1, PROBE_TIMER).
 const PROBE_INTERVAL: Duration = Duration::from_secs(15);
-/// Time until the path may have become another one (RFC 8899 section 5.1.1, PMTU_RAISE_TIMER; RFC 8201 section 4).
+/// Time after which the path may have changed (RFC 8899 section 5.1.1, PMTU_RAISE_TIMER; RFC 8201 section 4).
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
-/// The search ends when the largest size that works and the smallest that does not are this close (chosen: 2 % of a usual packet).
+/// Difference in bytes between working and failing size at which the search ends (chosen: 2 % of a usual packet).
 const CLOSE_ENOUGH: u16 = 32;
 
 impl PathLimit {
@@ -63,13 +63,13 @@ impl PathLimit {
         Self { mtu, device: mtu, timeouts: 0, progress: 0, search }
     }
 
-    /// Payload bytes that fit behind headers of `headers` bytes.
+    /// Returns the payload bytes that fit after headers of `headers` bytes.
     pub fn room(&self, headers: usize) -> u32 {
         u32::from(self.mtu).saturating_sub(headers as u32).max(32)
     }
 
-    /// A segment with this range of the stream is about to leave. If its first packet is to be a probe of a larger size, returns the payload bytes that
-    /// this packet may hold behind headers of `headers` bytes.
+    /// Handles a segment with this stream range that is about to leave. If its first packet must probe a larger size, returns the
+    /// payload bytes of that packet after headers of `headers` bytes.
     pub fn probe(&mut self, now: Instant, range: Range<u64>, headers: usize) -> Option<u32> {
         let Range { start: from, end: to } = range;
         let search = self.search;
@@ -95,7 +95,7 @@ impl PathLimit {
         Some(room as u32)
     }
 
-    /// Everything below `to` has left at least once.
+    /// Records that all data below `to` was sent at least once.
     pub fn note_sent(&mut self, to: u64) {
         self.search.sent_to = self.search.sent_to.max(to);
     }
@@ -107,17 +107,17 @@ impl PathLimit {
         }
     }
 
-    /// When the next probe leaves: at once after one that arrived, later after one that did not.
+    /// Schedules the next probe: at once after a success, later after a failure.
     fn schedule(&mut self, now: Instant) {
         let over = self.search.too_large.saturating_sub(self.mtu) <= CLOSE_ENOUGH;
         self.search.next_at = now + if over { RAISE_INTERVAL } else { PROBE_INTERVAL };
         if over {
-            // The next search begins from the top.
+            // The next search begins at the maximum.
             self.search.too_large = self.device.saturating_add(1);
         }
     }
 
-    /// Everything below `progress` is acknowledged.
+    /// Handles the acknowledgement of all data below `progress`.
     pub fn note_progress(&mut self, now: Instant, progress: u64) {
         if progress <= self.progress {
             return;
@@ -130,7 +130,7 @@ impl PathLimit {
         }
     }
 
-    /// A retransmission timer expired.
+    /// Handles an expiry of the retransmission timer.
     pub fn note_timeout(&mut self, now: Instant, is_v6: bool) {
         self.timeouts += 1;
         let ladder: &[u16] = if is_v6 { &LADDER_V6 } else { &LADDER_V4 };
@@ -141,19 +141,19 @@ impl PathLimit {
         }
     }
 
-    /// Largest packet of the device.
+    /// Returns the maximum packet size of the device.
     pub const fn device(&self) -> u16 {
         self.device
     }
 
-    /// A router reports the MTU of its next link. True if the path MTU became smaller.
+    /// Handles a router's report of its next link's MTU. Returns true if the path MTU decreased.
     pub fn learn(&mut self, now: Instant, mtu: u32, is_v6: bool) -> bool {
         let least = if is_v6 { LADDER_V6[0] } else { LEAST_V4 };
         let mtu = u16::try_from(mtu).unwrap_or(u16::MAX).max(least);
         let smaller = mtu < self.mtu;
         if smaller {
             self.lower(now, mtu);
-            // The router has said the exact size, so there is nothing to search for.
+            // The router reported the exact size, so no search is needed.
             self.search.too_large = mtu + 1;
             self.schedule(now);
         }
@@ -204,7 +204,8 @@ mod tests {
         assert_eq!(limit.room(72), 1208);
     }
 
-    /// Sends a segment of 1448 bytes each second over a path that takes `largest`, from second `from` on; returns how many probes failed.
+    /// Sends a segment of 1448 bytes per second over a path with a maximum of `largest`, from second `from` on. Returns the
+    /// number of failed probes.
     fn run(limit: &mut PathLimit, seconds: std::ops::Range<u64>, largest: u32) -> u32 {
         let mut failed = 0;
         for second in seconds {
@@ -212,7 +213,7 @@ mod tests {
             match limit.probe(at(second), segment.clone(), 52) {
                 Some(room) if room + 52 > largest => {
                     failed += 1;
-                    // It is sent again, in packets of the usual size.
+                    // It is sent again in packets of the usual size.
                     assert_eq!(limit.probe(at(second), segment.clone(), 52), None);
                 }
                 _ => {}
@@ -231,12 +232,12 @@ mod tests {
         let failed = run(&mut limit, 15..120, 1400);
         assert!((1369..=1400).contains(&limit.room(0)), "{}", limit.room(0));
         assert!((1..=3).contains(&failed), "{failed}");
-        // Nobody says that the path has changed.
+        // There is no report of the path change.
         run(&mut limit, 120..1000, 1500);
         assert_eq!(limit.room(0), 1500);
     }
 
-    /// Packets of 1500 bytes were lost and those of 1240 arrive, so the first probe lies in the middle.
+    /// Packets of 1500 bytes were lost and those of 1240 arrive, so the first probe is in the middle.
     #[test]
     fn the_search_begins_between_what_failed_and_what_works() {
         let mut limit = PathLimit::new(1500);

@@ -1,18 +1,18 @@
-//! Ports of connections that a stack opens.
+//! Ephemeral ports for connections opened by a stack.
 
-/// First of the ports for outgoing connections (RFC 6335).
+/// First ephemeral port (RFC 6335).
 const FIRST: u16 = 49_152;
 
-/// The ports for outgoing connections in turn, without end.
+/// Ephemeral ports in endless rotation.
 pub(super) struct EphemeralPorts {
     last: u16,
 }
 
 impl EphemeralPorts {
-    /// How many there are.
+    /// Number of ephemeral ports.
     pub const COUNT: usize = (u16::MAX - FIRST) as usize;
 
-    /// The first one must be hard to guess (RFC 6056).
+    /// Starts at a port that is hard to guess (RFC 6056).
     pub fn new(key: u128) -> Self {
         Self { last: FIRST + (key >> 64) as u16 % (u16::MAX - FIRST) }
     }

@@ -1,4 +1,4 @@
-//! Connections that others ask for at any address: the caller decides whether there is to be one, and with what configuration.
+//! Connection requests to any address: the caller decides on acceptance and configuration.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use bentpipe_wire::{Arrived, Ends, Header, Offload};
 use super::tcp_packet::TcpPacket;
 use super::{Id, Stack, Unopened};
 
-/// A SYN that waits for an answer.
+/// SYN that waits for an answer.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The ends, seen from the stack: `local` is the address that the SYN is for.
+    /// Ends seen from the stack: `local` is the destination address of the SYN.
     pub ends: Ends,
-    /// Differentiated services code point of its packet.
+    /// DSCP of its packet.
     pub dscp: u8,
     pub(super) header: Header,
     pub(super) arrived: Arrived,
-    /// The connection that it takes the place of ended below this sequence number.
+    /// Sequence number above all that the replaced connection used, if there was one.
     pub(super) above: Option<u32>,
-    /// The virtio header of the packet, with which it can be forwarded unchanged.
+    /// Virtio header of the packet, for forwarding it unchanged.
     pub offload: Offload,
     /// The packet, IP header included.
     pub packet: Box<[u8]>,
 }
 
 impl Request {
-    /// Whether the SYN offers ECN (RFC 3168 section 6.1.1).
+    /// True if the SYN offers ECN (RFC 3168 section 6.1.1).
     pub fn offers_ecn(&self) -> bool {
         self.header.flags.contains(Flags::ECE | Flags::CWR)
     }
 
-    /// Largest segment that the SYN allows: payload with the options of TCP (RFC 6691).
+    /// Returns the maximum segment size of the SYN: payload plus TCP options (RFC 6691).
     pub fn mss(&self) -> Option<u32> {
         self.header.options.mss.map(u32::from)
     }
@@ -51,13 +51,13 @@ impl Stack {
         self.requests.push_back(request);
     }
 
-    /// The next connection that somebody asks for, if the stack is transparent. To be answered with [`grant`](Self::grant),
-    /// [`deny`](Self::deny) or [`ignore`](Self::ignore); until then its SYN may be repeated as often as its sender likes.
+    /// Returns the next connection request of a transparent stack. Answer it with [`grant`](Self::grant), [`deny`](Self::deny) or
+    /// [`ignore`](Self::ignore). Before the answer, repetitions of its SYN have no effect.
     pub fn poll_request(&mut self) -> Option<Request> {
         self.requests.pop_front()
     }
 
-    /// Answers a SYN: the connection is [established](bentpipe_tcp::Events::ESTABLISHED) when the answer is acknowledged.
+    /// Answers a SYN. The connection is [established](bentpipe_tcp::Events::ESTABLISHED) when the answer is acknowledged.
     ///
     /// # Errors
     /// If there is no room for it.
@@ -73,8 +73,8 @@ impl Stack {
         let engine = Connection::listen(config, self.next_seed());
         let id = self.admit_owned(now, request.ends, engine);
         self.number_above(&request.ends, request.above);
-        // Data on a SYN is not taken: its sender will retransmit it. A SYN is never ECN-capable, so a mark on it has no meaning (RFC 3168
-        // section 6.1.1).
+        // Data on a SYN is dropped; its sender retransmits it. A SYN is never ECN-capable, so a mark on it has no meaning (RFC
+        // 3168 section 6.1.1).
         let arrived = Arrived { len: 0, ecn: EcnField::NotCapable, ..request.arrived };
         self.take_segment(now, id, TcpPacket { header: &request.header, arrived, payload: &[] });
         Ok(id)
@@ -86,7 +86,7 @@ impl Stack {
         self.refuse(&request.ends, &request.header, request.arrived.len as usize);
     }
 
-    /// Leaves a SYN unanswered. If it is repeated, it is announced again.
+    /// Leaves a SYN unanswered. A repetition is announced again.
     pub fn ignore(&mut self, request: &Request) {
         self.asking.remove(&request.ends);
     }

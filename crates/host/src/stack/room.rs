@@ -1,11 +1,11 @@
-//! Room for another connection, which the oldest released ones make.
+//! Room for new connections, made by resetting the oldest released ones.
 
 use bentpipe_tcp::State;
 
 use super::Stack;
 
 impl Stack {
-    /// Whether there is room for another connection. If there is none, the oldest released connections are reset to make room.
+    /// True if there is room for another connection. If necessary, the oldest released connections are reset to make room.
     pub(super) fn has_room(&mut self) -> bool {
         while self.accounts.is_full() {
             if !self.evict_orphan() {
@@ -15,7 +15,7 @@ impl Stack {
         true
     }
 
-    /// Resets and forgets the oldest released connection. False if there is none.
+    /// Resets and removes the oldest released connection. Returns false if there is none.
     pub(super) fn evict_orphan(&mut self) -> bool {
         while let Some(id) = self.orphans.pop_front() {
             let Some(endpoint) = self.endpoints.get(id) else { continue };

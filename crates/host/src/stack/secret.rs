@@ -1,5 +1,5 @@
-//! Numbers that nobody off the path can guess: initial sequence numbers (RFC 6528), offsets of timestamp clocks (RFC 7323 section
-//! 5.4), and SYN cookies (RFC 4987 section 3.6) that hold what a handshake has agreed on while nothing is remembered here.
+//! Numbers that cannot be guessed off the path: initial sequence numbers (RFC 6528), timestamp offsets (RFC 7323 section 5.4),
+//! and SYN cookies (RFC 4987 section 3.6). Cookies encode the negotiated options, so that no state is stored.
 
 use std::hash::{Hash, Hasher};
 
@@ -7,11 +7,11 @@ use bentpipe_base::{Duration, Flags, Instant, SynOptions};
 use bentpipe_wire::{Ends, Header};
 use siphasher::sip::SipHasher13;
 
-/// The key of all these numbers, drawn once for each process.
+/// Key of all these numbers, drawn once per process.
 #[derive(Clone, Debug)]
 pub(super) struct Secret(SipHasher13);
 
-/// What a hash is used for. It is part of the input, so that the hashes of different uses are independent.
+/// Purpose of a hash. It is part of the input, so that hashes for different purposes are independent.
 #[derive(Hash)]
 enum Use {
     SequenceNumber,
@@ -19,7 +19,7 @@ enum Use {
     Cookie(CookieInput),
 }
 
-/// What a SYN cookie is computed from beside the ends of the connection.
+/// Input of a SYN cookie besides the ends of the connection.
 #[derive(Clone, Copy, Hash)]
 struct CookieInput {
     /// Initial sequence number of the peer.
@@ -29,30 +29,30 @@ struct CookieInput {
     mss: u8,
 }
 
-/// Segment sizes that a cookie can hold: for paths of tunnels, IPv6's least, PPPoE, Ethernet and larger.
+/// Segment sizes that a cookie can encode: for tunnels, IPv6's minimum, PPPoE, Ethernet and larger.
 const SIZES: [u16; 8] = [536, 1200, 1300, 1360, 1420, 1440, 1460, 8960];
 
-/// Length of the periods that cookies are made in. A cookie is valid in its period and in the next one, about as in Linux (60 s).
+/// Length of a cookie period. A cookie is valid in its period and the next one, similar to Linux (60 s).
 const PERIOD: Duration = Duration::from_secs(64);
 
-/// After this time no cookie is valid.
+/// Age above which no cookie is valid.
 pub(super) const COOKIE_LIFETIME: Duration = Duration::from_secs(128);
 
-/// What a cookie held.
+/// Content of a cookie.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct CookieContents {
-    /// The SYN as far as it was remembered.
+    /// Options of the SYN, as far as they were encoded.
     pub options: SynOptions,
-    /// The SYN carried a timestamp, so that all its options are known.
+    /// True if the SYN carried a timestamp, so that all its options are known.
     pub timestamps: bool,
-    /// The SYN offered ECN.
+    /// True if the SYN offered ECN.
     pub ecn: bool,
-    /// Time since our SYN-ACK left, if timestamps tell it.
+    /// Time since the SYN-ACK left, if timestamps reveal it.
     pub round_trip: Option<Duration>,
 }
 
-/// Widths of the fields in the timestamp of a SYN-ACK with a cookie: window scale (15 for none), SACK, ECN, probes, feedback; above them
-/// milliseconds.
+/// Width in bits of the fields in the timestamp of a SYN-ACK with cookie: window scale (15 for none), SACK, ECN, probes,
+/// feedback. The bits above are milliseconds.
 const FIELDS: u32 = 12;
 
 impl Secret {
@@ -67,18 +67,18 @@ impl Secret {
         hasher.finish()
     }
 
-    /// RFC 6528 section 3: a clock of 4 us, and a keyed hash of the ends.
+    /// Returns the initial sequence number by RFC 6528 section 3: a clock of 4 us plus a keyed hash of the ends.
     pub fn initial(&self, ends: &Ends, now: Instant) -> u32 {
         let clock = (now.as_nanos() / 4_000) as u32;
         clock.wrapping_add(self.hash(ends, &Use::SequenceNumber) as u32)
     }
 
-    /// Offset that is added to the timestamps of a connection.
+    /// Returns the offset of a connection's timestamps.
     pub fn clock_offset(&self, ends: &Ends) -> u32 {
         self.hash(ends, &Use::Clock) as u32
     }
 
-    /// Sequence number and timestamp of a SYN-ACK that is not remembered. The ends are seen from here.
+    /// Returns sequence number and timestamp of a SYN-ACK without state. The ends are seen from this stack.
     pub fn cookie(&self, ends: &Ends, syn: &Header, now: Instant) -> (u32, u32) {
         let wanted = syn.options.mss.unwrap_or(SIZES[0]);
         let mss = SIZES.iter().rposition(|size| *size <= wanted).unwrap_or(0) as u8;
@@ -86,13 +86,14 @@ impl Secret {
         (number, timestamp(syn, now))
     }
 
-    /// Five bits of time, three of size, the rest a keyed hash.
+    /// Encodes a cookie: five bits of time, three of segment size, the rest a keyed hash.
     fn encoded(&self, ends: &Ends, input: CookieInput) -> u32 {
         let hash = self.hash(ends, &Use::Cookie(input)) as u32;
         (input.period & 31) << 27 | u32::from(input.mss) << 24 | hash >> 8
     }
 
-    /// What the cookie held that this ACK acknowledges; `None` if it acknowledges no cookie of ours, or an old one.
+    /// Returns the content of the cookie that this ACK acknowledges. `None` if it is not a valid cookie of this stack, or too
+    /// old.
     pub fn check(&self, ends: &Ends, ack: &Header, now: Instant) -> Option<CookieContents> {
         let number = ack.ack.wrapping_sub(1);
         let peer = ack.seq.wrapping_sub(1);
@@ -200,7 +201,7 @@ mod tests {
         assert!(!contents.ecn && contents.timestamps);
     }
 
-    /// RFC 7323 section 7.1: what one connection shows of our clock says nothing of that of another.
+    /// RFC 7323 section 7.1: the clock of one connection reveals nothing about that of another.
     #[test]
     fn the_timestamps_of_different_ends_begin_at_different_numbers() {
         let secret = Secret::new(1);
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!(guessed.count(), 0);
     }
 
-    /// RFC 6528: the numbers of one pair of ends rise with time, those of different pairs have nothing in common.
+    /// RFC 6528: the numbers of one pair of ends rise with time; those of different pairs are unrelated.
     #[test]
     fn initial_numbers_rise_and_differ() {
         let secret = Secret::new(1);

@@ -1,42 +1,43 @@
-//! A send or receive buffer: bytes of a stream by their position, sent and not yet acknowledged or received and not yet read.
+//! Send or receive buffer: data of a stream by position, unacknowledged or unread.
 
 use std::collections::BTreeMap;
 use std::io::{IoSlice, IoSliceMut};
 
-/// Bytes of a stream from a position on, in chunks. Only chunks with bytes in them take memory: a single byte far ahead takes one chunk.
+/// Data of a stream from a position on, in chunks. Only chunks with data use memory: a single byte far ahead uses one chunk.
 #[derive(Debug, Default)]
 pub(super) struct StreamBuffer {
-    /// By the number of the chunk: its first position divided by [`CHUNK`].
+    /// Chunks, keyed by number: first position divided by [`CHUNK`].
     chunks: BTreeMap<u64, Chunk>,
-    /// Free chunks, which are used again so that a steady stream allocates nothing.
+    /// Free chunks for reuse, so that a steady stream makes no allocation.
     spare: Vec<Chunk>,
-    /// First position that is still wanted.
+    /// First position not yet released.
     start: u64,
-    /// One past the last position ever put since `start`.
+    /// One past the last position ever stored since `start`.
     end: u64,
 }
 
 type Chunk = Box<[u8]>;
 
-/// Bytes of a chunk (chosen: a page).
+/// Size of a chunk in bytes (chosen: a page).
 pub(super) const CHUNK: usize = 4096;
-/// Free chunks that are kept until memory is trimmed; as many as are in use are kept in any case, because a fast stream takes them again at once.
+/// Maximum number of free chunks kept until memory is trimmed. At least as many as are in use are kept, because a fast stream
+/// reuses them at once.
 const MOST_SPARE: usize = 64;
 
-/// Most pieces that are handed out at one time (chosen).
+/// Maximum number of pieces passed at a time (chosen).
 const MOST_PIECES: usize = 64;
 
-/// A chunk to write in.
+/// Returns a chunk to write to.
 fn fresh(spare: &mut Vec<Chunk>) -> Chunk {
     spare.pop().unwrap_or_else(|| vec![0; CHUNK].into_boxed_slice())
 }
 
-/// The chunk in which a position lies, and where in it.
+/// Returns chunk number and offset of a position.
 fn place(position: u64) -> (u64, usize) {
     (position / CHUNK as u64, (position % CHUNK as u64) as usize)
 }
 
-/// The pieces of `[at, at + len)`, chunk by chunk: number, offset and length.
+/// Splits `[at, at + len)` by chunks: number, offset and length.
 fn pieces(at: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -48,17 +49,17 @@ fn pieces(at: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize)> {
 }
 
 impl StreamBuffer {
-    /// An empty buffer whose stream goes on at `start`.
+    /// Makes an empty buffer whose stream continues at `start`.
     pub fn at(start: u64) -> Self {
         Self { start, end: start, ..Self::default() }
     }
 
-    /// Bytes of memory held.
+    /// Returns the memory held in bytes.
     pub fn capacity(&self) -> usize {
         (self.chunks.len() + self.spare.len()) * CHUNK
     }
 
-    /// Bytes by which the memory would grow if `[from, end)` were put.
+    /// Returns the bytes by which the memory would grow if `[from, end)` were stored.
     pub fn growth(&self, from: u64, end: u64) -> usize {
         let from = from.max(self.start);
         if from >= end {
@@ -69,14 +70,14 @@ impl StreamBuffer {
         ((last - first + 1) as usize).saturating_sub(there) * CHUNK
     }
 
-    /// Bytes that can be put at `at`, where nothing was put yet, and behind, with no more than `spare` bytes of further memory.
+    /// Returns the bytes that can be stored from `at` on, after all stored data, with at most `spare` bytes of further memory.
     pub fn room(&self, at: u64, spare: usize) -> usize {
         let (number, offset) = place(at);
         let begun = usize::from(self.chunks.contains_key(&number));
         ((begun + self.spare.len() + spare / CHUNK) * CHUNK).saturating_sub(offset)
     }
 
-    /// Puts bytes at a position; what lies below `start` is left out.
+    /// Stores bytes at a position; those below `start` are dropped.
     pub fn put(&mut self, at: u64, bytes: &[u8]) {
         let skip = self.start.saturating_sub(at).min(bytes.len() as u64) as usize;
         let (at, mut rest) = (at + skip as u64, &bytes[skip..]);
@@ -90,7 +91,8 @@ impl StreamBuffer {
         }
     }
 
-    /// Lets `fill` write up to `len` bytes behind the end, into at most [`MOST_PIECES`] pieces; it returns how many it wrote.
+    /// Lets `fill` write up to `len` bytes after the end, into at most [`MOST_PIECES`] pieces; `fill` returns the number of
+    /// bytes.
     pub fn fill(&mut self, len: usize, fill: impl FnOnce(&mut [IoSliceMut<'_>]) -> usize) -> usize {
         let (first, offset) = place(self.end);
         let len = len.min(MOST_PIECES * CHUNK - offset);
@@ -107,15 +109,15 @@ impl StreamBuffer {
         filled
     }
 
-    /// The bytes of `[at, at + len)` in pieces, or the first of them if there are more than [`MOST_PIECES`].
+    /// Returns the bytes of `[at, at + len)` in pieces, at most the first [`MOST_PIECES`].
     pub fn get(&self, at: u64, len: usize) -> Vec<IoSlice<'_>> {
         let mut slices = Vec::new();
         self.visit(at, len.min((MOST_PIECES - 1) * CHUNK), |piece| slices.push(IoSlice::new(piece)));
         slices
     }
 
-    /// Passes the bytes of `[at, at + len)` to `take`, piece by piece, with zeros where nothing was put. Stops at the end, and passes nothing if
-    /// `at` was released.
+    /// Passes the bytes of `[at, at + len)` to `take` in pieces, with zeros for missing data. Stops at the end, and passes
+    /// nothing if `at` was released.
     pub fn visit<'a>(&'a self, at: u64, len: usize, mut take: impl FnMut(&'a [u8])) {
         static NOTHING: [u8; CHUNK] = [0; CHUNK];
         if at < self.start {
@@ -128,7 +130,7 @@ impl StreamBuffer {
         }
     }
 
-    /// Whether `[at, at + len)` lies between what was released and the end.
+    /// True if `[at, at + len)` lies between the released data and the end.
     pub fn holds(&self, at: u64, len: usize) -> bool {
         self.start <= at && at + len as u64 <= self.end
     }
@@ -148,7 +150,7 @@ impl StreamBuffer {
         });
     }
 
-    /// Overwrites `[from, end)` by zeros.
+    /// Overwrites `[from, end)` with zeros.
     pub fn blank(&mut self, from: u64, end: u64) {
         self.end = self.end.max(end);
         let (first, last) = (place(from).0, place(end).0);
@@ -160,7 +162,7 @@ impl StreamBuffer {
         }
     }
 
-    /// Releases everything below `to`.
+    /// Releases all data below `to`.
     pub fn release(&mut self, to: u64) {
         self.start = self.start.max(to);
         self.end = self.end.max(self.start);
@@ -173,7 +175,7 @@ impl StreamBuffer {
         }
     }
 
-    /// Frees the memory that nothing is kept in.
+    /// Frees unused memory.
     pub fn trim(&mut self) {
         self.spare = Vec::new();
         if self.start == self.end {
@@ -243,7 +245,7 @@ mod tests {
         assert_eq!(read(&buffer, (1 << 30) - 2, 5), [0, 0, 7]);
     }
 
-    /// A chunk that was used before must not show what stood in it.
+    /// A reused chunk must not reveal its old content.
     #[test]
     fn what_is_blanked_reads_as_zeros() {
         let mut buffer = StreamBuffer::at(0);

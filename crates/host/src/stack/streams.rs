@@ -1,4 +1,4 @@
-//! What the owner of a connection does with it: bytes in, bytes out, and the end.
+//! Operations of the owner of a connection: write, read, close.
 
 use std::io::{IoSlice, IoSliceMut};
 
@@ -8,8 +8,8 @@ use super::endpoint::FillBound;
 use super::{Id, Stack};
 
 impl Stack {
-    /// Takes up to `bytes.len()` bytes to send; returns how many. No more is taken than congestion window and memory allow to leave soon;
-    /// [`Events::WRITABLE`](bentpipe_tcp::Events::WRITABLE) says when there is room for more.
+    /// Accepts up to `bytes.len()` bytes to send; returns their number. Congestion window and memory limit it to data that leaves
+    /// soon. [`Events::WRITABLE`](bentpipe_tcp::Events::WRITABLE) reports new room.
     pub fn write(&mut self, now: Instant, id: Id, bytes: &[u8]) -> usize {
         self.now = self.now.max(now);
         let Some(endpoint) = self.endpoints.get(id) else { return 0 };
@@ -22,8 +22,9 @@ impl Stack {
         taken
     }
 
-    /// Lets `fill` write up to `most` bytes to send directly into the memory of a connection, in pieces one after the other; it returns how
-    /// many it wrote. If there is no room, `fill` is not called, and this returns `None`; [`Events::WRITABLE`](bentpipe_tcp::Events::WRITABLE) tells when to call again.
+    /// Lets `fill` write up to `most` bytes into the connection's memory, in pieces in order; `fill` returns the number of bytes.
+    /// Without room `fill` is not called and the result is `None`; [`Events::WRITABLE`](bentpipe_tcp::Events::WRITABLE) reports
+    /// new room.
     pub fn fill(
         &mut self,
         now: Instant,
@@ -41,7 +42,8 @@ impl Stack {
         filled
     }
 
-    /// Passes up to `most` bytes that arrived in order to `take`, in pieces. It returns how many it took, and so does this.
+    /// Passes up to `most` received in-order bytes to `take` in pieces. `take` and this function return the number of bytes
+    /// consumed.
     pub fn drain(
         &mut self,
         now: Instant,
@@ -57,8 +59,8 @@ impl Stack {
         taken
     }
 
-    /// Remembers a writer that waits for memory while none of its data is outstanding. No acknowledgement will arrive that could wake it, so
-    /// [`trim`](Self::trim) does.
+    /// Records a writer that waits for memory without outstanding data. No acknowledgement can notify it, so [`trim`](Self::trim)
+    /// does.
     fn await_memory(&mut self, id: Id) {
         let endpoint = &mut self.endpoints[id];
         if endpoint.unacknowledged() == 0 && !std::mem::replace(&mut endpoint.starved, true) {
@@ -66,32 +68,32 @@ impl Stack {
         }
     }
 
-    /// Bytes that [`write`](Self::write) would take now.
+    /// Returns the bytes that [`write`](Self::write) would accept now.
     pub fn send_room(&self, id: Id) -> usize {
         self.endpoints.get(id).map_or(0, |endpoint| endpoint.send_room(self.accounts.spare_to_send(endpoint)))
     }
 
-    /// Bounds the unacknowledged bytes of a connection, in addition to the buffer that it was opened with. [`Events::WRITABLE`](bentpipe_tcp::Events::WRITABLE) tells when a
-    /// quarter of the bound is free.
+    /// Bounds the unacknowledged bytes of a connection, in addition to its send buffer.
+    /// [`Events::WRITABLE`](bentpipe_tcp::Events::WRITABLE) reports when a quarter of the bound is free.
     pub fn set_send_limit(&mut self, id: Id, bytes: u64) {
         if let Some(endpoint) = self.endpoints.get_mut(id) {
             endpoint.limit = bytes;
         }
     }
 
-    /// Marks the packets of a connection with a differentiated services code point (RFC 2474), except those of low priority.
+    /// Sets the DSCP (RFC 2474) of a connection's packets, except low-priority ones.
     pub fn set_dscp(&mut self, id: Id, dscp: u8) {
         if let Some(endpoint) = self.endpoints.get_mut(id) {
             endpoint.dscp = dscp & 63;
         }
     }
 
-    /// Bytes that were written and have not left yet, not even once.
+    /// Returns the bytes written but never sent.
     pub fn unsent(&self, id: Id) -> u64 {
         self.endpoints.get(id).map_or(0, |endpoint| endpoint.unsent())
     }
 
-    /// Takes in-order bytes that arrived, as many as fit into `into`; returns how many.
+    /// Reads received in-order bytes into `into`; returns their number.
     pub fn read(&mut self, now: Instant, id: Id, into: &mut [u8]) -> usize {
         let Some(endpoint) = self.endpoints.get_mut(id) else { return 0 };
         let read = endpoint.read(now, into);
@@ -101,7 +103,7 @@ impl Stack {
         read
     }
 
-    /// Takes and forgets in-order bytes that arrived; returns how many.
+    /// Discards received in-order bytes; returns their number.
     pub fn discard(&mut self, now: Instant, id: Id) -> u64 {
         let Some(endpoint) = self.endpoints.get_mut(id) else { return 0 };
         let read = endpoint.discard(now);
@@ -111,7 +113,7 @@ impl Stack {
         read
     }
 
-    /// Nothing more will be written.
+    /// Closes the sending direction: no further data will be written.
     pub fn close(&mut self, now: Instant, id: Id) {
         if let Some(endpoint) = self.endpoints.get_mut(id) {
             endpoint.engine.close(now);
@@ -119,7 +121,7 @@ impl Stack {
         }
     }
 
-    /// Gives up at once, with a reset.
+    /// Aborts the connection with a reset.
     pub fn abort(&mut self, now: Instant, id: Id) {
         if let Some(endpoint) = self.endpoints.get_mut(id) {
             endpoint.engine.abort(now);
@@ -127,9 +129,8 @@ impl Stack {
         }
     }
 
-    /// Releases a connection: it is [closed](Self::close), exists as long as TCP needs it, and is then forgotten.
-    /// Nothing is read any more: if something arrived that was not read, or does so from now on, the connection is reset (RFC 9293 section
-    /// 3.6.1).
+    /// Releases a connection: it is [closed](Self::close), exists while TCP needs it, and is then removed. No data is read any
+    /// more: unread data, now or later, resets the connection (RFC 9293 section 3.6.1).
     pub fn release(&mut self, id: Id) {
         let now = self.now;
         let Some(endpoint) = self.endpoints.get_mut(id) else { return };

@@ -1,8 +1,8 @@
-//! A TCP segment between its arrival and its connection.
+//! TCP segment before its assignment to a connection.
 
 use bentpipe_wire::{Arrived, Header};
 
-/// A TCP segment as it came.
+/// TCP segment as received.
 #[derive(Clone, Copy)]
 pub(super) struct TcpPacket<'a> {
     pub header: &'a Header,

@@ -1,4 +1,4 @@
-//! Two stacks and a network between them, on a clock that is turned by hand.
+//! Two stacks with a network between them, and a manually advanced clock.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
 
@@ -39,7 +39,7 @@ pub fn stack_config(end: usize) -> StackConfig {
     }
 }
 
-/// What the network does to packets.
+/// Effects of the network on packets.
 #[derive(Clone)]
 pub struct Weather {
     pub delay: Duration,
@@ -47,9 +47,9 @@ pub struct Weather {
     pub duplication: f64,
     pub reordering: f64,
     pub corruption: f64,
-    /// Larger packets vanish without a word.
+    /// Packets above this size are silently lost.
     pub largest: usize,
-    /// Between these times nothing gets through.
+    /// Start and end of an outage.
     pub outage: (Instant, Instant),
 }
 
@@ -75,7 +75,7 @@ pub struct World {
     under_way: BTreeMap<(Instant, u64), (usize, Vec<u8>)>,
     sent: u64,
     rng: Rng,
-    /// Every packet that left, with the end that sent it, in its last form before the network.
+    /// All sent packets with their sending end, before the effects of the network.
     pub seen: Vec<(usize, Vec<u8>)>,
     pub keep_seen: bool,
 }
@@ -84,7 +84,7 @@ impl World {
     pub fn new(configs: [StackConfig; 2], seed: u64) -> Self {
         let offload = [configs[0].offload, configs[1].offload];
         Self {
-            // Not zero: a process has run for a while.
+            // Not zero, as in a process that has run for a while.
             now: Instant::ZERO + Duration::from_secs(5),
             stacks: configs.map(Stack::new),
             offload,
@@ -101,7 +101,7 @@ impl World {
         Self::new([stack_config(0), stack_config(1)], 1)
     }
 
-    /// A connection from end 0 to end 1, established.
+    /// Establishes a connection from end 0 to end 1.
     pub fn connected(&mut self, configs: [Config; 2], v6: bool) -> [Id; 2] {
         let [ours, theirs] = configs;
         self.stacks[1].listen(PORT, Arc::new(theirs));
@@ -118,14 +118,14 @@ impl World {
         self.stacks[end].connection(id).map_or(State::Closed, |connection| connection.state())
     }
 
-    /// Hands a packet to `end` now, as if it had come from the network.
+    /// Delivers a packet to `end` now, as if from the network.
     pub fn inject(&mut self, end: usize, packet: &[u8]) {
         let now = self.now;
         self.stacks[end].handle_packet(now, &Offload::default(), packet);
         self.drain();
     }
 
-    /// Lets both stacks send what they have.
+    /// Lets both stacks send their packets.
     pub fn drain(&mut self) {
         for end in 0..2 {
             let mut out = Vec::new();
@@ -172,7 +172,7 @@ impl World {
         }
     }
 
-    /// One step of time. False if nothing will ever happen again.
+    /// Advances to the next event. Returns false if there is none.
     fn step(&mut self) -> bool {
         self.drain();
         let arrival = self.under_way.first_key_value().map_or(Instant::FAR_FUTURE, |((at, _), _)| *at);
@@ -191,7 +191,7 @@ impl World {
         true
     }
 
-    /// Runs until `done`, for at most `span`. True if it was done.
+    /// Runs until `done`, for at most `span`. Returns true if `done` was reached.
     pub fn run_until(&mut self, span: Duration, mut done: impl FnMut(&mut Self) -> bool) -> bool {
         let end = self.now + span;
         while self.now <= end {
@@ -205,7 +205,7 @@ impl World {
         false
     }
 
-    /// Runs for so long.
+    /// Runs for `span`.
     pub fn run(&mut self, span: Duration) {
         let end = self.now + span;
         loop {
@@ -219,7 +219,8 @@ impl World {
         }
     }
 
-    /// Sends `data[n]` from end `n`, closes, and returns what each end got, when both have seen the end.
+    /// Sends `data[n]` from end `n` and closes. Returns the received data of each end, when both have
+    /// seen the end.
     pub fn exchange(&mut self, ids: [Id; 2], data: [&[u8]; 2], span: Duration) -> [Vec<u8>; 2] {
         let (mut written, mut got) = ([0; 2], [Vec::new(), Vec::new()]);
         let mut closed = [false; 2];
@@ -247,13 +248,13 @@ impl World {
     }
 }
 
-/// Bytes that differ from place to place.
+/// Returns bytes that depend on their position.
 pub fn pattern(seed: u64, len: usize) -> Vec<u8> {
     let mut rng = Rng::stream(seed, "pattern");
     (0..len).map(|_| rng.bits() as u8).collect()
 }
 
-/// Header and payload length of a packet.
+/// Returns header and payload length of a packet.
 pub fn read(packet: &[u8]) -> (Header, usize) {
     let datagram = Datagram::read(packet).unwrap();
     let (header, payload) = Header::read(datagram.payload).unwrap();

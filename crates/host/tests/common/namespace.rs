@@ -1,8 +1,8 @@
-//! Tests that run themselves again in a network namespace of their own, where they are root whoever starts them.
+//! Tests that run themselves again in a new network namespace, where they have root privileges.
 
 use std::process::Command;
 
-/// True in the namespace. Outside, runs the test there and says why if that is not possible.
+/// Returns true in the namespace. Outside, runs the test there, and reports why if that is not possible.
 pub fn inside(test: &str) -> bool {
     if std::env::var_os("BENTPIPE_IN_NAMESPACE").is_some() {
         return true;

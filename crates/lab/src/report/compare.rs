@@ -203,20 +203,20 @@ fn queues(
     })
 }
 
-/// One cell for each algorithm; the best in what the scenario is run for stands out.
+/// One cell for each algorithm; the best in what the scenario is run for stands out if no other is as good within the intervals.
 fn cells(comparison: &Comparison, vary: &[Setting], scale: &Scaled) -> Vec<GridCell> {
     let algorithms = comparison.algorithms();
     let summaries: Vec<Summary> = algorithms
         .iter()
         .map(|cc| comparison.row(cc, vary).map(|row| scale.summary(row)).unwrap_or_default())
         .collect();
-    let best = comparison.best(summaries.iter().filter_map(|summary| summary.mean));
     let marked = scale.measure == Measure::Of(comparison.measures) && algorithms.len() > 1;
-    let cell = |summary: &Summary| GridCell {
+    let best = comparison.best(&summaries).filter(|_| marked);
+    let cell = |(place, summary): (usize, &Summary)| GridCell {
         text: plus_minus(*summary, scale.divisor),
-        best: marked && best.is_some() && summary.mean == best,
+        best: best == Some(place),
     };
-    summaries.iter().map(cell).collect()
+    summaries.iter().enumerate().map(cell).collect()
 }
 
 #[cfg(test)]
@@ -225,6 +225,7 @@ mod tests {
     use crate::comparison::Sample;
     use crate::example;
     use crate::plan::Point;
+    use bentpipe_outcome::FlowSeries;
     use bentpipe_scenario::builtin;
 
     #[test]
@@ -262,6 +263,38 @@ mod tests {
         let picks =
             section.figures.iter().flat_map(|figure| &figure.traces).flat_map(|trace| &trace.shown_by);
         assert!(picks.into_iter().all(|pick| pick.choice == ALGORITHMS));
+    }
+
+    /// What `make demo` shows: four algorithms, twenty flows, curves of 5000 points.
+    #[test]
+    fn twenty_flows_of_four_algorithms_fit_a_page_of_one_and_a_half_megabytes() {
+        let comparison = example::comparison();
+        let (provenance, world) =
+            (Provenance::default(), World::of(&builtin("geo-dumbbell").unwrap()).unwrap());
+        let mut series = example::series();
+        let noisy = |points: &mut Vec<(f64, f64)>| {
+            for (index, point) in points.iter_mut().enumerate() {
+                point.1 += (index * index % 97) as f64 / 7.0;
+            }
+        };
+        let flow = series.flows.remove(0);
+        series.flows =
+            (0..20).map(|index| FlowSeries { name: format!("bulk.{index}"), ..flow.clone() }).collect();
+        for flow in &mut series.flows {
+            [&mut flow.cwnd, &mut flow.srtt_ms, &mut flow.sent, &mut flow.acked].into_iter().for_each(noisy);
+        }
+        let run = |cc: &&str| Example { cc: (*cc).into(), vary: Vec::new(), seed: 1, series: series.clone() };
+        let examples: Vec<Example> = ["reno", "peach", "sack", "cubic"].iter().map(run).collect();
+        let page = ComparePage {
+            provenance: &provenance,
+            world: &world,
+            comparison: &comparison,
+            examples: &examples,
+        };
+        let bytes = page.render().unwrap().len();
+        assert!(bytes < 1_500_000, "{bytes}");
+        let flows = &page.examples().unwrap().choices[1].options;
+        assert!(flows.len() >= 10, "{} flows to choose from", flows.len());
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde::{Serialize, Serializer};
 
+use super::packed::column;
+
 /// Figures that belong together, with the choices above them.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Section {
@@ -198,8 +200,10 @@ pub struct Trace {
     /// Options of the section's choices that must be on to show it.
     pub shown_by: Vec<Pick>,
     /// Positions.
+    #[serde(serialize_with = "column")]
     pub x: Vec<Position>,
-    /// Heights; `null` leaves a gap.
+    /// Heights; `None` leaves a gap.
+    #[serde(serialize_with = "column")]
     pub y: Vec<Option<Number>>,
     /// Half widths of the confidence intervals; empty for none.
     pub error: Vec<Option<Number>>,

@@ -4,6 +4,7 @@ mod compare;
 mod figure;
 mod links;
 mod network;
+mod packed;
 mod run;
 mod sky;
 mod thin;
@@ -13,6 +14,8 @@ mod world;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
+
+use self::packed::packed;
 
 pub use compare::{ComparePage, Example};
 pub use network::Network;
@@ -100,10 +103,7 @@ pub fn render(page: &Page, provenance: &Provenance) -> Result<String, minijinja:
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.add_template("network", NETWORK)?;
     environment.add_template("report", TEMPLATE)?;
-    // Inside a script element only `<` could end it early.
-    let data = serde_json::to_string(&page.sections).map_err(|error| {
-        minijinja::Error::new(minijinja::ErrorKind::BadSerialization, "figures").with_source(error)
-    })?;
+    let data = serde_json::to_string(&page.sections).map_err(unwritten)?;
     environment.get_template("report")?.render(context! {
         heading => page.heading.as_str(),
         finding => page.finding.as_str(),
@@ -112,13 +112,18 @@ pub fn render(page: &Page, provenance: &Provenance) -> Result<String, minijinja:
         drawn_at => page.drawn_at.as_str(),
         sections => Serde(page.sections.iter().map(Section::outline).collect::<Vec<_>>()),
         grids => Serde(&page.grids),
+        name => provenance.scenario.as_str(),
         title => provenance.title.as_str(),
         toml => provenance.toml.as_str(),
         command => provenance.command.as_str(),
         version => provenance.version.as_str(),
-        data => data.replace('<', "\\u003c"),
+        data => packed(&data).map_err(unwritten)?,
         style => STYLE,
         script => SCRIPT,
-        plotly => PLOTLY,
+        plotly => packed(PLOTLY).map_err(unwritten)?,
     })
+}
+
+fn unwritten(error: impl std::error::Error + Send + Sync + 'static) -> minijinja::Error {
+    minijinja::Error::new(minijinja::ErrorKind::BadSerialization, "figures").with_source(error)
 }

@@ -1,12 +1,12 @@
-//! What the tests of media share: a packet, and a driver that checks from outside what every medium must keep.
-#![allow(dead_code)] // each test binary uses its part
+//! Shared parts of the medium tests: a packet, and a driver that checks the invariants of every medium.
+#![allow(dead_code)] // each test binary uses some parts
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_mac::{Access, Medium, MediumConfig, TerminalConfig};
 use bentpipe_net::{Limit, LossConfig, Packet};
 use bentpipe_trace::DropCause;
 
-/// A packet that remembers its number.
+/// Packet with its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
     pub id: u64,
@@ -19,7 +19,7 @@ impl Packet for Probe {
     }
 }
 
-/// One-way delay of the media below.
+/// One-way delay of the media in the tests.
 pub const DELAY: Duration = Duration::from_millis(250);
 
 pub fn us(micros: u64) -> Instant {
@@ -34,7 +34,7 @@ pub fn terminal() -> TerminalConfig {
     TerminalConfig { queue: Limit::Packets(1_000_000), loss: LossConfig::default() }
 }
 
-/// A medium, and everything that came out of it.
+/// A medium with all its output.
 pub struct Bench {
     pub medium: Medium<Probe>,
     pub arrived: Vec<(Instant, u32, Probe)>,
@@ -55,7 +55,7 @@ impl Bench {
         Self { medium, arrived, dropped, offered: 0, events: 0, now: Instant::ZERO }
     }
 
-    /// Runs the medium's own events up to `now`, then offers a packet of `size` bytes.
+    /// Runs the medium up to `now`, then offers a packet of `size` bytes.
     pub fn offer(&mut self, now: Instant, terminal: u32, size: u32) {
         self.run_until(now);
         self.medium.enqueue(now, terminal, Probe { id: self.offered, size });
@@ -64,7 +64,7 @@ impl Bench {
         self.check();
     }
 
-    /// Runs the medium's own events up to and including `end`.
+    /// Runs the medium up to and including `end`.
     pub fn run_until(&mut self, end: Instant) {
         while self.medium.next_event() <= end && self.medium.next_event() < Instant::FAR_FUTURE {
             let event = self.medium.next_event();
@@ -81,13 +81,13 @@ impl Bench {
         self.now = end;
     }
 
-    /// Runs until `end` and lets the medium decide on everything up to then, for its counters.
+    /// Runs until `end`, and lets the medium decide everything up to then, for its counters.
     pub fn look(&mut self, end: Instant) {
         self.run_until(end);
         self.medium.settle(end);
     }
 
-    /// Runs until nothing is inside.
+    /// Runs until the medium is empty.
     pub fn finish(&mut self) {
         while self.medium.next_event() < Instant::FAR_FUTURE {
             self.run_until(self.medium.next_event());
@@ -102,7 +102,7 @@ impl Bench {
         }
     }
 
-    /// Nothing is lost or made.
+    /// Checks that packets are conserved.
     fn check(&self) {
         let inside = self.medium.packets_inside() as u64;
         let out = (self.arrived.len() + self.dropped.len()) as u64;

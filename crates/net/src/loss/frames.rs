@@ -3,14 +3,14 @@ use bentpipe_base::{Duration, Instant, Rng};
 use super::sending::Sending;
 use crate::error::{ConfigError, check_probability};
 
-/// A stretch of time in which frames of one length are lost with one probability.
+/// Interval in which frames have one length and one loss probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FrameSpan {
-    /// Its beginning, and that of a frame.
+    /// Start of the interval, and of a frame.
     pub from: Duration,
-    /// Time of a frame.
+    /// Duration of a frame.
     pub frame: Duration,
-    /// Probability that a frame is lost.
+    /// Probability of a frame loss.
     pub loss: f64,
 }
 
@@ -31,13 +31,13 @@ pub(super) fn validate(spans: &[FrameSpan]) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// Frames of the physical layer: a lost one takes all packets that it carries a part of.
+/// Physical-layer frames: a lost frame loses all packets with a part in it.
 #[derive(Clone, Debug)]
 pub(super) struct Frames {
     spans: Vec<FrameSpan>,
-    /// The span that holds now.
+    /// Index of the present interval.
     index: usize,
-    /// The latest frame that a packet had a part of: its end and its fate.
+    /// Latest frame with a part of a packet: its end and its fate.
     end: Instant,
     lost: bool,
 }
@@ -47,7 +47,7 @@ impl Frames {
         Self { spans, index: 0, end: Instant::ZERO, lost: false }
     }
 
-    /// True if a frame that the packet has a part of is lost.
+    /// True if a frame with a part of the packet is lost.
     pub fn strike(&mut self, sending: &Sending, rng: &mut Rng) -> bool {
         if self.end <= sending.start {
             self.enter(sending.start, rng);
@@ -60,7 +60,7 @@ impl Frames {
         hit
     }
 
-    /// Goes to the frame that is on the air at `time`; a new span begins with a new frame.
+    /// Advances to the frame at `time`; a new interval begins with a new frame.
     fn enter(&mut self, time: Instant, rng: &mut Rng) {
         let since_zero = time.since(Instant::ZERO);
         while self.spans.get(self.index + 1).is_some_and(|next| next.from <= since_zero) {
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_lost_frame_takes_every_packet_that_it_carries_a_part_of() {
         let mut rng = Rng::stream(1, "frames");
-        // Frames of 10 ms, lost from 100 ms to 110 ms only.
+        // Frames of 10 ms, lost only from 100 ms to 110 ms.
         let mut frames = Frames::new(vec![span(0, 10, 0.0), span(100, 10, 1.0), span(110, 10, 0.0)]);
         let hits: Vec<_> = [(80, 90), (90, 100), (99, 101), (101, 104), (104, 109), (109, 111), (111, 140)]
             .into_iter()
@@ -109,7 +109,7 @@ mod tests {
     fn losses_come_in_bursts_as_long_as_frames() {
         let mut rng = Rng::stream(2, "frames");
         let mut frames = Frames::new(vec![span(0, 20, 0.1)]);
-        // Ten packets of 2 ms to a frame.
+        // Ten packets of 2 ms per frame.
         let lost: Vec<_> =
             (0..200_000).map(|i| frames.strike(&sending(2 * i, 2 * i + 2), &mut rng)).collect();
         let count = lost.iter().filter(|lost| **lost).count();

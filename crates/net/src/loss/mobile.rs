@@ -1,4 +1,4 @@
-//! The land-mobile channel: a receiver on the move, now in view of the satellite, now behind trees and houses.
+//! Land-mobile channel: a moving receiver, alternately in view of the satellite and shadowed by trees and buildings.
 
 use bentpipe_base::{Duration, Instant, Rng};
 
@@ -8,32 +8,32 @@ use crate::error::ConfigError;
 /// Lutz' two-state channel (Lutz, Cygan, Dippold, Dolainsky, Papke, "The land mobile satellite communication channel: recording,
 /// statistics, and channel model", IEEE Trans. Veh. Technol. 40(2), 1991).
 ///
-/// In the good state the amplitude is Ricean around the unshadowed signal, in the bad state it is a Rayleigh amplitude whose mean power is
-/// lognormal. Each packet meets a fading of its own and is lost if the power lies more than the margin below that of the unshadowed
-/// signal; the mean power of the bad state changes more slowly.
+/// In the good state the amplitude is Ricean around the unshadowed signal. In the bad state it is Rayleigh with lognormal mean
+/// power. Each packet has independent fading, and is lost if its power is more than the margin below the unshadowed signal. The
+/// mean power of the bad state changes more slowly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LutzConfig {
-    /// Power below the unshadowed signal from which packets are lost, in dB.
+    /// Fade margin: power in dB below the unshadowed signal from which packets are lost.
     pub margin_db: f64,
-    /// Mean time in the good state.
+    /// Mean duration of the good state.
     pub good_mean: Duration,
-    /// Mean time in the bad state.
+    /// Mean duration of the bad state.
     pub bad_mean: Duration,
-    /// Good state: power of the direct signal over that of the multipath, in dB (the Rice factor).
+    /// Good state: Rice factor, the ratio of direct to multipath power in dB.
     pub rice_db: f64,
     /// Bad state: mean of the received power in dB.
     pub shadow_mean_db: f64,
     /// Bad state: standard deviation of the received power in dB.
     pub shadow_deviation_db: f64,
-    /// Time for which a value of the shadowing holds.
+    /// Coherence time of the shadowing.
     pub coherence: Duration,
 }
 
-/// Loo's channel (Loo, "A statistical model for a land mobile satellite link", IEEE Trans. Veh. Technol. 34(3), 1985): a direct signal with
-/// lognormal amplitude and Rayleigh multipath beside it. Each packet meets a multipath of its own.
+/// Loo's channel (Loo, "A statistical model for a land mobile satellite link", IEEE Trans. Veh. Technol. 34(3), 1985): a direct
+/// signal with lognormal amplitude, plus Rayleigh multipath. Each packet has independent multipath.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LooConfig {
-    /// Power below the unshadowed signal from which packets are lost, in dB.
+    /// Fade margin: power in dB below the unshadowed signal from which packets are lost.
     pub margin_db: f64,
     /// Mean of the direct signal in dB.
     pub direct_mean_db: f64,
@@ -41,12 +41,12 @@ pub struct LooConfig {
     pub direct_deviation_db: f64,
     /// Mean power of the multipath in dB.
     pub multipath_db: f64,
-    /// Time for which a value of the shadowing holds.
+    /// Coherence time of the shadowing.
     pub coherence: Duration,
 }
 
 impl Default for LutzConfig {
-    /// Of the order of the measurements on a highway: shadowed a quarter of the time, at 25 m/s for 30 m on the mean.
+    /// Values similar to highway measurements: shadowed 25 % of the time, for 30 m on average at 25 m/s.
     fn default() -> Self {
         Self {
             margin_db: 10.0,
@@ -61,7 +61,7 @@ impl Default for LutzConfig {
 }
 
 impl Default for LooConfig {
-    /// The paper's infrequent light shadowing.
+    /// Infrequent light shadowing of the paper.
     fn default() -> Self {
         Self {
             margin_db: 10.0,
@@ -111,14 +111,14 @@ fn from_db(db: f64) -> f64 {
     libm::pow(10.0, db / 10.0)
 }
 
-/// Normally distributed with mean 0 and deviation 1 (Box and Muller 1958; the second of the pair is not used, so that every draw
-/// costs the same).
+/// Returns a standard normal draw (Box and Muller 1958). The second value of the pair is not used, so that every draw costs the
+/// same.
 fn normal(rng: &mut Rng) -> f64 {
     let radius = libm::sqrt(rng.exponential(2.0));
     radius * libm::cos(core::f64::consts::TAU * rng.uniform())
 }
 
-/// A lognormal value that holds for a while.
+/// Lognormal value that is constant for the coherence time.
 #[derive(Clone, Debug)]
 struct Shadow {
     mean_db: f64,
@@ -133,7 +133,7 @@ impl Shadow {
         Self { mean_db, deviation_db, coherence, power: 1.0, until: Instant::ZERO }
     }
 
-    /// Power of the shadowed signal at `now`.
+    /// Returns the power of the shadowed signal at `now`.
     fn at(&mut self, now: Instant, rng: &mut Rng) -> f64 {
         if self.until <= now {
             self.power = from_db(self.mean_db + self.deviation_db * normal(rng));
@@ -143,22 +143,22 @@ impl Shadow {
     }
 }
 
-/// Power of a direct signal of `direct` with Rayleigh multipath of mean power `multipath` beside it.
+/// Returns the power of a direct signal of `direct` plus Rayleigh multipath of mean power `multipath`.
 fn ricean(direct: f64, multipath: f64, rng: &mut Rng) -> f64 {
     let deviation = libm::sqrt(multipath / 2.0);
     let (x, y) = (libm::sqrt(direct) + deviation * normal(rng), deviation * normal(rng));
     x * x + y * y
 }
 
-/// Lutz' channel in motion.
+/// State of a Lutz channel.
 #[derive(Clone, Debug)]
 pub(super) struct Lutz {
     threshold: f64,
     multipath: f64,
-    /// Mean times in the good and in the bad state, in seconds.
+    /// Mean durations of the good and the bad state in seconds.
     means: [f64; 2],
     bad: bool,
-    /// When the present state ends.
+    /// End of the present state.
     until: Instant,
     shadow: Shadow,
 }
@@ -185,8 +185,8 @@ impl Lutz {
         power < self.threshold
     }
 
-    /// The state at `now`, at or after the end of the one before. The states have no memory, so what happened in between need
-    /// not be simulated.
+    /// Draws the state at `now`, at or after the end of the previous one. States are memoryless, so the time in between need not
+    /// be simulated.
     fn pass(&mut self, now: Instant, rng: &mut Rng) {
         let [good, bad] = self.means;
         let begun_bad = !self.bad;
@@ -198,7 +198,7 @@ impl Lutz {
     }
 }
 
-/// Loo's channel in motion.
+/// State of a Loo channel.
 #[derive(Clone, Debug)]
 pub(super) struct Loo {
     threshold: f64,
@@ -228,8 +228,8 @@ mod tests {
         (0..packets).filter(|&i| strike(&one(i))).count() as f64 / packets as f64
     }
 
-    /// Probability that a Ricean power with direct power `direct` and multipath `multipath` is below `x`: one minus Marcum's Q, as the
-    /// series of the noncentral chi-square distribution with two degrees of freedom.
+    /// Returns the probability that a Ricean power with direct power `direct` and multipath `multipath` is below `x`. It is one
+    /// minus Marcum's Q, as the series of the noncentral chi-square distribution with two degrees of freedom.
     fn ricean_below(x: f64, direct: f64, multipath: f64) -> f64 {
         let (k, y) = (direct / multipath, x / multipath);
         let (mut weight, mut term, mut tail) = (libm::exp(-k), libm::exp(-y), libm::exp(-y));
@@ -243,7 +243,7 @@ mod tests {
         sum
     }
 
-    /// Mean of `f` over a lognormal power.
+    /// Returns the mean of `f` over a lognormal power.
     fn over_shadow(mean_db: f64, deviation_db: f64, f: impl Fn(f64) -> f64) -> f64 {
         let steps = 4_000;
         let mut sum = 0.0;
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn lutz_loses_what_its_two_states_lose_in_their_shares_of_the_time() {
-        // Fast changes, so that many of them come; 1 ms between packets.
+        // Fast state changes, so that the run has many; 1 ms between packets.
         let config = LutzConfig {
             good_mean: Duration::from_millis(30),
             bad_mean: Duration::from_millis(10),
@@ -282,7 +282,7 @@ mod tests {
         for gap in [Duration::from_millis(400), Duration::from_secs(3), Duration::from_secs(3_600)] {
             let mut rng = Rng::stream(2, "lutz");
             let mut lutz = Lutz::new(&config, &mut rng);
-            // Nothing is lost in the good state and everything in the bad one, so the loss is the share of the latter.
+            // The good state loses nothing and the bad state everything, so the loss is the fraction of the bad state.
             let lost = share(100_000, gap, |sending| lutz.strike(sending, &mut rng));
             assert!((lost - 0.25).abs() < 0.01, "{gap}: {lost}");
         }

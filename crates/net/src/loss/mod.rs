@@ -34,37 +34,37 @@ pub const LOSSES: &[(&str, &str)] = &[
 /// Transmission errors of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct LossConfig {
-    /// Which packets are lost.
+    /// Model that selects lost packets.
     pub model: LossModel,
-    /// True if only packets with payload meet the model: the others are never lost, are not counted by
-    /// [`LossModel::List`] and [`LossModel::Trace`] and do not move the state of [`LossModel::GilbertElliott`].
+    /// True if only packets with payload meet the model. Others are never lost, do not count in [`LossModel::List`] and
+    /// [`LossModel::Trace`], and do not change the state of [`LossModel::GilbertElliott`].
     pub data_only: bool,
 }
 
-/// Which packets are lost, decided in the order of transmission.
+/// Selection of lost packets, in transmission order.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum LossModel {
-    /// None.
+    /// No losses.
     #[default]
     None,
-    /// Each packet with the same probability.
+    /// Equal loss probability for each packet.
     Packet {
         /// Probability that a packet is lost.
         probability: f64,
     },
     /// Independent bit errors: a packet of L bytes is lost with probability `1 - (1 - p)^(8 L)`.
     Bit {
-        /// Probability that a bit errs.
+        /// Bit error probability.
         probability: f64,
     },
     /// Independent byte errors: a packet of L bytes is lost with probability `1 - (1 - p)^L`.
     Byte {
-        /// Probability that a byte errs.
+        /// Byte error probability.
         probability: f64,
     },
     /// Two states, good and bad (Gilbert, "Capacity of a burst-noise channel", BSTJ 39, 1960; Elliott, "Estimates of
     /// error rates for codes on burst-noise channels", BSTJ 42, 1963). Each packet meets the loss probability of the
-    /// state, then the state may change. The first state is drawn from the stationary distribution.
+    /// state, after which the state may change. The first state is drawn from the stationary distribution.
     GilbertElliott {
         /// Probability of leaving the good state after a packet (p).
         good_to_bad: f64,
@@ -75,58 +75,58 @@ pub enum LossModel {
         /// Loss probability in the bad state; 1 for the simplified Gilbert channel.
         loss_bad: f64,
     },
-    /// Gilbert's channel by what is measured of it: everything is lost in the bad state and nothing in the good one.
+    /// Gilbert channel given by measured values: everything is lost in the bad state and nothing in the good one.
     Bursts {
-        /// Share of the packets that is lost, below 1.
+        /// Fraction of lost packets, below 1.
         probability: f64,
-        /// Mean number of packets lost in a row, at least 1.
+        /// Mean number of consecutive lost packets, at least 1.
         mean_packets: f64,
     },
-    /// Each packet with a probability that changes over time.
+    /// Loss probability that changes over time.
     Schedule {
-        /// Time and probability from then on, the first at zero, times strictly ascending.
+        /// Time and probability from then on; the first at zero, times strictly ascending.
         points: Vec<(Duration, f64)>,
-        /// Time after which they begin anew, longer than that of the last point; the last holds for ever without.
+        /// Repetition period, longer than the last point's time; without it the last point holds forever.
         repeat_every: Option<Duration>,
     },
-    /// Land-mobile channel with two states.
+    /// Land-mobile channel with two states (Lutz).
     Lutz(LutzConfig),
-    /// Land-mobile channel with one state.
+    /// Land-mobile channel with one state (Loo).
     Loo(LooConfig),
-    /// Frames of the physical layer are lost, and with each every packet that it carries a part of.
+    /// Losses of physical-layer frames, each with all packets that have a part in it.
     Frames {
-        /// Lengths of frames and their losses, from time zero on.
+        /// Frame lengths and loss probabilities, from time zero on.
         spans: Vec<FrameSpan>,
     },
-    /// Exactly these packets, numbered from 1 in the order of transmission.
+    /// Exactly these packets, numbered from 1 in transmission order.
     List {
         /// Numbers of the lost packets, strictly ascending.
         numbers: Vec<u64>,
     },
-    /// A recorded sequence, one entry per packet.
+    /// A recorded sequence with one entry per packet.
     Trace {
         /// True for each packet that is lost.
         lost: Vec<bool>,
-        /// True if the sequence starts again after its end; otherwise nothing is lost after it.
+        /// True if the sequence repeats after its end; otherwise nothing is lost afterwards.
         repeat: bool,
     },
 }
 
 impl LossConfig {
-    /// `model` for all packets.
+    /// Makes a configuration of `model` for all packets.
     pub fn all(model: LossModel) -> Self {
         Self { model, data_only: false }
     }
 
-    /// `model` for packets with payload.
+    /// Makes a configuration of `model` for packets with payload.
     pub fn data(model: LossModel) -> Self {
         Self { model, data_only: true }
     }
 
-    /// Checks that there can be such errors.
+    /// Checks that the model is possible.
     ///
     /// # Errors
-    /// Names the first field that prevents it.
+    /// The first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
         match &self.model {
             LossModel::None => Ok(()),
@@ -157,7 +157,8 @@ impl LossConfig {
 }
 
 impl LossModel {
-    /// Name of the model in [`LOSSES`]; [`LossModel::Frames`] is made of a modem and the weather and has no place there.
+    /// Returns the name of the model in [`LOSSES`]. [`LossModel::Frames`] results from modem and weather and is not
+    /// listed there.
     pub fn name(&self) -> &'static str {
         match self {
             Self::None => "none",
@@ -176,7 +177,7 @@ impl LossModel {
     }
 }
 
-/// The good state is left with a probability of at most one: a high loss needs long bursts.
+/// Checks that the probability of leaving the good state is at most one: a high loss rate requires long bursts.
 fn validate_bursts(probability: f64, mean_packets: f64) -> Result<(), ConfigError> {
     check_probability("probability", probability)?;
     if !(1.0..=1e12).contains(&mean_packets) {
@@ -212,13 +213,13 @@ fn validate_numbers(numbers: &[u64]) -> Result<(), ConfigError> {
     }
 }
 
-/// Probability that at least one of `units` independent units errs, each with `probability`, exact also where the
-/// product is tiny.
+/// Returns the probability that at least one of `units` independent units has an error, each with `probability`. It is
+/// accurate for tiny products too.
 fn any_of(units: f64, probability: f64) -> f64 {
     -libm::expm1(units * libm::log1p(-probability))
 }
 
-/// The running loss process of a link, or of a terminal on a shared medium.
+/// Loss process of a link, or of a terminal on a shared medium.
 #[derive(Clone, Debug)]
 pub struct Loss {
     process: Process,
@@ -240,13 +241,14 @@ enum Process {
 }
 
 impl Loss {
-    /// Of a validated configuration; `rng` is the link's stream for losses. Nothing for an error-free link.
+    /// Makes the process of a validated configuration; `rng` is the link's random stream for losses. `None` for an
+    /// error-free link.
     pub fn new(config: &LossConfig, mut rng: Rng) -> Option<Self> {
         let process = Process::new(&config.model, &mut rng)?;
         Some(Self { process, data_only: config.data_only, rng })
     }
 
-    /// True if the packet that is transmitted next is lost. Call once per packet in the order of transmission.
+    /// True if the next transmitted packet is lost. Call it once per packet in transmission order.
     #[inline]
     pub fn strikes(&mut self, sending: &Sending) -> bool {
         (sending.is_data || !self.data_only) && self.process.strikes(sending, &mut self.rng)
@@ -267,7 +269,7 @@ impl Process {
             LossModel::Byte { probability } => sized(1.0, probability),
             LossModel::GilbertElliott { good_to_bad, bad_to_good, loss_good, loss_bad } => {
                 let changes = good_to_bad + bad_to_good;
-                // A channel that never changes stays good.
+                // A channel without state changes stays in the good state.
                 let share_bad = if changes > 0.0 { good_to_bad / changes } else { 0.0 };
                 let (leave, loss) = ([good_to_bad, bad_to_good], [loss_good, loss_bad]);
                 Self::GilbertElliott { bad: rng.chance(share_bad), leave, loss }
@@ -371,8 +373,8 @@ mod tests {
 
     #[test]
     fn gilbert_elliott_is_stationary_and_bursty() {
-        // Share of the bad state p/(p+r) = 0.01/0.26; loss = (1-s) 0.001 + s 0.8 = 0.031731; mean burst of pure
-        // Gilbert losses 1/r = 4.
+        // Fraction of the bad state: s = p/(p+r) = 0.01/0.26. Loss: (1-s) 0.001 + s 0.8 = 0.031731. Mean burst of pure
+        // Gilbert losses: 1/r = 4.
         let model = LossModel::GilbertElliott {
             good_to_bad: 0.01,
             bad_to_good: 0.25,

@@ -1,13 +1,13 @@
 use bentpipe_base::Instant;
 
-/// The transmission of a packet, as losses see it.
+/// Transmission of a packet, as input of loss models.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending {
-    /// Its beginning.
+    /// Start of transmission.
     pub start: Instant,
-    /// Its end.
+    /// End of transmission.
     pub end: Instant,
-    /// Bytes on the wire.
+    /// Size on the wire in bytes.
     pub size: u32,
     /// True if the packet carries payload.
     pub is_data: bool,

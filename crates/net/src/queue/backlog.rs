@@ -1,4 +1,4 @@
-//! What waits in a queue, how much may wait, and when it is sent.
+//! Backlog of a queue, its limit, and scheduled transmissions.
 
 use core::fmt;
 
@@ -6,17 +6,18 @@ use bentpipe_base::{Duration, Instant};
 
 use crate::error::ConfigError;
 
-/// Room for waiting packets; the packet in transmission does not count.
+/// Limit of queued packets; the packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// So many packets, at least 1.
+    /// This many packets, at least 1.
     Packets(u32),
-    /// So many bytes on the wire, at least 1; should exceed the largest packet, which never gets through otherwise.
+    /// This many bytes on the wire, at least 1. It should exceed the largest packet, which would otherwise never
+    /// pass.
     Bytes(u64),
 }
 
 impl Limit {
-    /// True if a packet of `size` bytes on the wire may wait beside `backlog`.
+    /// True if a packet of `size` bytes on the wire fits in addition to `backlog`.
     #[inline]
     pub fn has_room(self, backlog: Backlog, size: u32) -> bool {
         match self {
@@ -25,10 +26,10 @@ impl Limit {
         }
     }
 
-    /// Accepts room for at least one packet or byte, names `field` otherwise.
+    /// Checks that the limit allows at least one packet or byte; `field` is its name.
     ///
     /// # Errors
-    /// If there is no room at all.
+    /// If the limit is zero.
     pub fn validate(self, field: &str) -> Result<(), ConfigError> {
         match self {
             Self::Packets(0) => Err(ConfigError::new(field, self, "at least 1 packet")),
@@ -47,24 +48,24 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What waits in a queue.
+/// Content of a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
-    /// Packets waiting, without the one in transmission.
+    /// Queued packets, without the one in transmission.
     pub packets: u32,
-    /// Their bytes on the wire.
+    /// Queued bytes on the wire.
     pub bytes: u64,
 }
 
 impl Backlog {
-    /// A packet of `size` bytes begins to wait.
+    /// Adds a packet of `size` bytes.
     #[inline]
     pub fn add(&mut self, size: u32) {
         self.packets += 1;
         self.bytes += u64::from(size);
     }
 
-    /// A packet of `size` bytes waits no longer.
+    /// Removes a packet of `size` bytes.
     #[inline]
     pub fn remove(&mut self, size: u32) {
         self.packets -= 1;
@@ -77,7 +78,7 @@ impl Backlog {
 pub(crate) struct Transmission {
     pub start: Instant,
     pub end: Instant,
-    /// Bytes on the wire.
+    /// Size on the wire in bytes.
     pub size: u32,
 }
 
@@ -85,6 +86,6 @@ pub(crate) struct Transmission {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unbegun {
     pub backlog: Backlog,
-    /// Transmission time of all of them.
+    /// Total transmission time.
     pub time: Duration,
 }

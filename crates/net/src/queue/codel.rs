@@ -18,13 +18,13 @@ use crate::packet::Packet;
 
 /// Parameters of CoDel.
 ///
-/// The defaults are for paths of up to a few hundred milliseconds. Over a geostationary satellite the interval should
-/// be the round-trip time, and the target 5 to 10 % of it (RFC 8289 sections 4.2 and 4.3).
+/// The defaults suit paths of up to a few hundred milliseconds. Over a geostationary satellite the interval should be
+/// the round-trip time, and the target 5 to 10 % of it (RFC 8289 sections 4.2 and 4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDelConfig {
-    /// Standing delay that is acceptable, more than 0 s.
+    /// Acceptable standing delay, more than 0 s.
     pub target: Duration,
-    /// Time for which the delay must stay above the target before CoDel acts, and the first distance between drops.
+    /// Time for which the delay must exceed the target before CoDel acts; also the first distance between drops.
     pub interval: Duration,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
@@ -49,7 +49,7 @@ impl CoDelConfig {
     }
 }
 
-/// A bounded first-in-first-out queue under CoDel.
+/// A bounded first-in-first-out queue with CoDel.
 #[derive(Clone, Debug)]
 pub(crate) struct CoDel<P> {
     limit: Limit,
@@ -79,21 +79,21 @@ impl<P: Packet> CoDel<P> {
     }
 }
 
-/// CoDel's state over one queue (RFC 8289 section 5).
+/// CoDel's state for one queue (RFC 8289 section 5).
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     config: CoDelConfig,
-    /// When the delay will have been above the target for one interval; none while it is below.
+    /// Time at which the delay will have exceeded the target for one interval; `None` while it is below.
     first_above: Option<Instant>,
     dropping: bool,
     drop_next: Instant,
-    /// Drops (or marks) since the dropping state was entered.
+    /// Drops (or marks) since the start of the dropping state.
     count: u32,
-    /// `count` when the dropping state was entered last.
+    /// `count` at the last start of the dropping state.
     last_count: u32,
 }
 
-/// The packet at the head and whether the delay allows to drop it.
+/// Packet at the head; true if its delay allows to drop it.
 struct Head<P> {
     packet: P,
     ok_to_drop: bool,
@@ -104,7 +104,7 @@ impl Control {
         Self { config, first_above: None, dropping: false, drop_next: Instant::ZERO, count: 0, last_count: 0 }
     }
 
-    /// The next packet to send at `now`; none only if the queue is empty.
+    /// Returns the next packet to send at `now`; `None` only if the queue is empty.
     pub fn dequeue<P: Packet>(
         &mut self,
         fifo: &mut TimedFifo<P>,
@@ -125,7 +125,7 @@ impl Control {
         head.map(|head| head.packet)
     }
 
-    /// `dodequeue` of the RFC: takes the head and tracks how long the delay has been above the target.
+    /// `dodequeue` of the RFC: removes the head and tracks how long the delay has exceeded the target.
     fn pop<P: Packet>(&mut self, fifo: &mut TimedFifo<P>, now: Instant) -> Option<Head<P>> {
         let Some(stamped) = fifo.pop() else {
             self.first_above = None;
@@ -142,7 +142,7 @@ impl Control {
         Some(Head { packet: stamped.packet, ok_to_drop })
     }
 
-    /// Drops as many heads as the control law asks for by `now`.
+    /// Drops all heads that the control law requires by `now`.
     fn keep_dropping<P: Packet>(
         &mut self,
         mut head: Option<Head<P>>,
@@ -168,7 +168,8 @@ impl Control {
         head
     }
 
-    /// Drops (or marks) one head and enters the dropping state, at the earlier pace if that was left recently.
+    /// Drops (or marks) one head and enters the dropping state. Soon after the last dropping state it continues at
+    /// that state's drop rate.
     fn start_dropping<P: Packet>(
         &mut self,
         head: Option<Head<P>>,
@@ -189,7 +190,7 @@ impl Control {
         head
     }
 
-    /// Marks the packet if that is wanted and possible, gives it back to be dropped otherwise.
+    /// Marks the packet if configured and possible, otherwise returns it to be dropped.
     fn mark<P: Packet>(&self, mut head: Head<P>, ledger: &mut Ledger<P>) -> Result<Head<P>, Head<P>> {
         if !(self.config.ecn && head.packet.ecn_capable()) {
             return Err(head);
@@ -199,7 +200,7 @@ impl Control {
         Ok(head)
     }
 
-    /// Drops `victim` and takes the packet behind it.
+    /// Drops `victim` and removes the packet after it.
     fn replace<P: Packet>(
         &mut self,
         victim: Head<P>,
@@ -211,7 +212,7 @@ impl Control {
         self.pop(fifo, now)
     }
 
-    /// When the next drop follows one at `time`: interval / sqrt(count) later.
+    /// Returns the time of the next drop after one at `time`: interval / sqrt(count) later.
     fn control_law(&self, time: Instant) -> Instant {
         time + self.config.interval.mul_f64(1.0 / libm::sqrt(f64::from(self.count)))
     }
@@ -242,8 +243,8 @@ mod tests {
         }
     }
 
-    /// `count` after a control that entered the dropping state with count 2 and left it with 6 enters it again
-    /// this long after its next drop would have been due.
+    /// Returns `count` after a control that started the dropping state with count 2, left it with 6, and starts it
+    /// again this long after its next drop would have been due.
     fn count_when_dropping_again(after: Duration) -> u32 {
         let mut fifo = TimedFifo::new();
         (0..5).for_each(|_| fifo.push(Instant::ZERO, Plain));

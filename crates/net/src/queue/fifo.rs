@@ -7,20 +7,20 @@ use super::backlog::{Backlog, Limit, Transmission, Unbegun};
 use super::red::{Early, Red};
 use crate::packet::Packet;
 
-/// A queue that keeps the order of arrival and decides at the arrival.
+/// Queue that keeps the order of arrival and decides at each arrival.
 ///
-/// The transmission of an accepted packet is scheduled at once, so the packet itself moves on to the path, and only its
-/// scheduled transmission stays here until it begins.
+/// The transmission of an accepted packet is scheduled at once. The packet itself moves to the path, and only its scheduled
+/// transmission stays here until it begins.
 #[derive(Clone, Debug)]
 pub(crate) struct Fifo {
     admission: Admission,
     waiting: VecDeque<Transmission>,
     backlog: Backlog,
-    /// When the latest transmission that has begun ends.
+    /// End of the latest transmission that has begun.
     service_end: Instant,
 }
 
-/// Which arrivals may wait.
+/// Rule that admits arrivals.
 #[derive(Clone, Debug)]
 pub(crate) enum Admission {
     DropTail(Limit),
@@ -28,18 +28,18 @@ pub(crate) enum Admission {
     Red(Box<Red>),
 }
 
-/// Room for all, and the most waiting at which low priority is accepted.
+/// Limit for all packets, and the maximum backlog at which low priority is accepted.
 #[derive(Clone, Debug)]
 pub(crate) struct Threshold {
     pub limit: Limit,
     pub low_priority_threshold: u32,
 }
 
-/// The decision on an arrival.
+/// Decision on an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Admit {
     Accept,
-    /// Accept it marked "congestion experienced".
+    /// Accept it with the mark "congestion experienced".
     Mark,
     Drop(DropCause),
 }
@@ -49,7 +49,7 @@ impl Fifo {
         Self { admission, waiting: VecDeque::new(), backlog: Backlog::default(), service_end: Instant::ZERO }
     }
 
-    /// Uses another admission rule for packets that arrive from now on. Waiting packets keep their transmissions; RED starts without history.
+    /// Sets another admission rule for later arrivals. Queued packets keep their transmissions; RED starts without history.
     pub fn admit_as(&mut self, other: Self) {
         self.admission = other.admission;
     }
@@ -62,7 +62,7 @@ impl Fifo {
         }
     }
 
-    /// Begins the transmissions that start at or before `now`.
+    /// Starts the transmissions due at or before `now`.
     #[inline(always)]
     pub fn advance(&mut self, now: Instant) {
         if self.backlog.packets > 0 {
@@ -80,7 +80,7 @@ impl Fifo {
             self.waiting.pop_front();
         }
         if self.waiting.is_empty() {
-            // The next one is stored at the front of the buffer again, which is still in the cache.
+            // The next one is stored at the front of the buffer, which is still in the cache.
             self.waiting.clear();
         }
     }
@@ -113,7 +113,7 @@ impl Fifo {
         }
     }
 
-    /// Schedules a packet admitted at `now`. True if it must wait.
+    /// Schedules a packet admitted at `now`. Returns true if it must wait.
     #[inline(always)]
     pub fn take(&mut self, now: Instant, transmission: Transmission) -> bool {
         let waits = transmission.start > now;
@@ -126,7 +126,7 @@ impl Fifo {
         waits
     }
 
-    /// The transmitter sends parity until `end` after the latest transmission.
+    /// Records that the transmitter sends parity until `end` after the latest transmission.
     pub fn prolong(&mut self, end: Instant) {
         if let Some(last) = self.waiting.back_mut() {
             last.end = end;
@@ -138,24 +138,24 @@ impl Fifo {
         }
     }
 
-    /// What waits, as of the latest [`Fifo::advance`].
+    /// Returns the backlog as of the latest [`Fifo::advance`].
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }
 
-    /// Forgets the transmissions that have not begun at `now`.
+    /// Removes the transmissions that have not begun at `now`.
     pub fn forget_waiting(&mut self, now: Instant) -> Unbegun {
         self.advance(now);
         let time = self.waiting.drain(..).fold(Duration::ZERO, |sum, one| sum + one.end.since(one.start));
         Unbegun { backlog: std::mem::take(&mut self.backlog), time }
     }
 
-    /// When the transmission that has begun last ends.
+    /// Returns the end of the latest transmission that has begun.
     pub fn service_end(&self) -> Instant {
         self.service_end
     }
 
-    /// Scheduled transmission time after `now`.
+    /// Returns the scheduled transmission time after `now`.
     pub fn given_ahead(&self, now: Instant) -> Duration {
         let in_service = self.service_end.since(now);
         self.waiting

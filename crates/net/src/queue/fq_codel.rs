@@ -13,19 +13,19 @@ use crate::error::ConfigError;
 use crate::ledger::{Ledger, Verdict};
 use crate::packet::Packet;
 
-/// Most packets dropped at once from the fattest queue (RFC 8290 section 4.1).
+/// Maximum number of packets dropped at once from the longest queue (RFC 8290 section 4.1).
 const MAX_BATCH: u32 = 64;
 
 /// Parameters of FQ-CoDel (RFC 8290 section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCoDelConfig {
-    /// Most packets waiting in all queues together, at least 1.
+    /// Maximum number of packets in all queues together, at least 1.
     pub limit_packets: u32,
     /// Number of queues that flows are hashed into, 1 to 65,536.
     pub queues: u32,
-    /// Bytes that a queue may send per round, at least 1; the size of the largest packet is a good value.
+    /// Bytes that a queue may send per round, at least 1; the size of the largest packet is suitable.
     pub quantum_bytes: u32,
-    /// CoDel over each queue.
+    /// CoDel of each queue.
     pub codel: CoDelConfig,
 }
 
@@ -56,16 +56,16 @@ impl FqCoDelConfig {
     }
 }
 
-/// Flows hashed into queues that take turns (deficit round robin), new ones first, each under CoDel.
+/// Flows hashed into queues under deficit round robin, new ones first, each with CoDel.
 #[derive(Clone, Debug)]
 pub(crate) struct FqCoDel<P> {
     config: FqCoDelConfig,
-    /// Perturbs the hash, so that runs with other seeds see other collisions.
+    /// Salt of the hash, so that other seeds have other collisions.
     salt: u64,
     flows: Vec<FlowQueue<P>>,
-    /// Queues that became active recently, by index.
+    /// Queues that recently became active, by index.
     new: VecDeque<usize>,
-    /// The other active queues, by index.
+    /// Other active queues, by index.
     old: VecDeque<usize>,
     backlog: Backlog,
 }
@@ -76,11 +76,11 @@ struct FlowQueue<P> {
     control: Control,
     /// Bytes that may still be sent in this round; negative after overdrawing.
     credit: i64,
-    /// On one of the two lists.
+    /// True if it is on one of the two lists.
     active: bool,
 }
 
-/// The list from whose head a queue was taken.
+/// List from whose head a queue was taken.
 #[derive(Clone, Copy)]
 enum List {
     New,
@@ -105,7 +105,7 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
-    /// Accepts every packet, and makes room at the expense of the fattest queue where the limit is exceeded.
+    /// Accepts every packet. If the limit is exceeded, the longest queue is shortened.
     pub fn enqueue(&mut self, now: Instant, packet: P, ledger: &mut Ledger<P>) -> Verdict {
         let index = self.index_of(packet.flow());
         self.backlog.add(packet.size());
@@ -122,7 +122,7 @@ impl<P: Packet> FqCoDel<P> {
         Verdict::Accepted
     }
 
-    /// The next packet to send at `now`; none only if all queues are empty (RFC 8290 section 4.2).
+    /// Returns the next packet to send at `now`; `None` only if all queues are empty (RFC 8290 section 4.2).
     pub fn dequeue(&mut self, now: Instant, ledger: &mut Ledger<P>) -> Option<P> {
         loop {
             let (list, index) = self.head()?;
@@ -150,7 +150,7 @@ impl<P: Packet> FqCoDel<P> {
     }
 
     fn index_of(&self, flow: u64) -> usize {
-        // The finaliser of SplitMix64, then the high bits scaled to the number of queues.
+        // Finaliser of SplitMix64; then the high bits are scaled to the number of queues.
         let mut hash = flow ^ self.salt;
         hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -158,7 +158,7 @@ impl<P: Packet> FqCoDel<P> {
         ((u128::from(hash) * u128::from(self.config.queues)) >> 64) as usize
     }
 
-    /// The queue whose turn it is: new ones come first.
+    /// Returns the queue whose turn it is: new ones come first.
     fn head(&self) -> Option<(List, usize)> {
         let new = self.new.front().map(|&index| (List::New, index));
         new.or_else(|| self.old.front().map(|&index| (List::Old, index)))
@@ -176,8 +176,8 @@ impl<P: Packet> FqCoDel<P> {
         self.old.push_back(index);
     }
 
-    /// An empty queue leaves the old list; a new one must pass through the old list first, so that a flow cannot stay
-    /// new by sending single packets.
+    /// Handles an empty queue: it leaves the old list. A new one must first pass through the old list, so that a flow
+    /// cannot stay new by sending single packets.
     fn retire(&mut self, list: List, index: usize) {
         match list {
             List::New => self.move_to_old(list, index),
@@ -188,8 +188,8 @@ impl<P: Packet> FqCoDel<P> {
         }
     }
 
-    /// Drops half the packets of the queue with the most bytes, at most [`MAX_BATCH`], from its head: several at once,
-    /// because finding that queue costs a walk over the active ones.
+    /// Drops half of the packets of the queue with the most bytes from its head, at most [`MAX_BATCH`]. Several are
+    /// dropped at once, because finding that queue requires a walk over all active ones.
     fn thin_fattest(&mut self, now: Instant, ledger: &mut Ledger<P>) {
         let active = self.new.iter().chain(&self.old).copied();
         let Some(fattest) = active.max_by_key(|&index| self.flows[index].fifo.backlog().bytes) else {

@@ -8,7 +8,7 @@ use super::push_out::PushOut;
 use crate::ledger::{Ledger, Verdict};
 use crate::packet::Packet;
 
-/// A queue that decides when the transmitter becomes free, and keeps its packets until then.
+/// Queue that decides when the transmitter becomes free, and holds its packets until then.
 #[derive(Clone, Debug)]
 pub(crate) enum Held<P> {
     PushOut(PushOut<P>),
@@ -18,7 +18,7 @@ pub(crate) enum Held<P> {
 }
 
 impl<P: Packet> Held<P> {
-    /// Offers a packet; it and others that must make room for it may end in the ledger.
+    /// Offers a packet; it or others that make room for it may be dropped into the ledger.
     pub fn enqueue(&mut self, now: Instant, packet: P, ledger: &mut Ledger<P>) -> Verdict {
         match self {
             Self::PushOut(queue) => queue.enqueue(now, packet, ledger),
@@ -28,7 +28,8 @@ impl<P: Packet> Held<P> {
         }
     }
 
-    /// The packet whose transmission starts at `now`; none only if nothing waits.
+    /// Returns the packet whose transmission starts at `now`; `None` only if the queue is
+    /// empty.
     pub fn dequeue(&mut self, now: Instant, ledger: &mut Ledger<P>) -> Option<P> {
         match self {
             Self::PushOut(queue) => queue.dequeue(),

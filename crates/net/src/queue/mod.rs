@@ -1,12 +1,12 @@
-//! Queues in front of the transmitter.
+//! Queues of the transmitter.
 //!
-//! The packet in transmission does not wait: a queue of 50 packets holds 50 besides the one being sent. A packet that
-//! meets an idle transmitter passes through the queue in no time, so it must fit the limit all the same. (ns-2 does not
-//! count the packet in transmission either, but its drop-tail refuses the packet that would fill the last place: its
+//! The packet in transmission does not count: a queue of 50 packets holds 50 besides the one being sent. A packet that
+//! arrives at an idle transmitter passes through the queue in zero time, so it must also fit the limit. (ns-2 does not
+//! count the packet in transmission either. But its drop-tail refuses the packet that would fill the last place, so its
 //! limit of 51 is a limit of 50 here.)
 //!
-//! There are two kinds. A [`Fifo`] decides when a packet arrives and then knows its departure, so no further event is
-//! needed. A [`Held`] queue decides when the transmitter becomes free, and keeps the packets until then.
+//! There are two kinds. A [`Fifo`] decides when a packet arrives and then knows its departure, so it needs no further
+//! event. A [`Held`] queue decides when the transmitter becomes free, and holds the packets until then.
 
 pub(crate) mod backlog;
 mod codel;
@@ -47,51 +47,51 @@ pub const QUEUES: &[(&str, &str)] = &[
     ("fq-codel", "flows hashed into queues that take turns, controlled delay in each (RFC 8290)"),
 ];
 
-/// The queue of a link.
+/// Queue of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueConfig {
     /// First in, first out; an arrival without room is dropped, whatever its priority.
     DropTail {
-        /// Room for waiting packets.
+        /// Limit of queued packets.
         limit: Limit,
     },
-    /// Drop-tail that accepts a low-priority packet only if at most `low_priority_threshold` packets wait
-    /// (discipline of the router in the Georgia Tech Network Simulator's TCP-Peach model, threshold 1).
+    /// Drop-tail that accepts a low-priority packet only if at most `low_priority_threshold` packets are queued. (The
+    /// router of the TCP-Peach model in the Georgia Tech Network Simulator uses it with threshold 1.)
     Threshold {
-        /// Room for waiting packets.
+        /// Limit of queued packets.
         limit: Limit,
-        /// Most packets waiting at which a low-priority packet is accepted (theta).
+        /// Maximum number of queued packets at which a low-priority packet is accepted (theta).
         low_priority_threshold: u32,
     },
-    /// First in, first out. An ordinary packet that finds no room takes that of the youngest low-priority packets
-    /// waiting, and goes to the end; a low-priority packet that finds no room is dropped.
+    /// First in, first out with push-out. A normal-priority packet without room replaces the youngest queued
+    /// low-priority packets, and goes to the end. A low-priority packet without room is dropped.
     PushOut {
-        /// Room for waiting packets of both priorities.
+        /// Limit of queued packets of both priorities.
         limit: Limit,
     },
-    /// Two classes in shared room: low priority is sent only while no ordinary packet waits, and gives way as with
-    /// [`QueueConfig::PushOut`] (the lower-effort behaviour of RFC 8622).
+    /// Two classes with a shared limit. Low priority is sent only while no normal packet is queued, and is pushed out
+    /// as with [`QueueConfig::PushOut`] (the lower-effort behaviour of RFC 8622).
     Strict {
-        /// Room for waiting packets of both priorities.
+        /// Limit of queued packets of both priorities.
         limit: Limit,
     },
-    /// Two classes in separate room: low priority is sent only while no ordinary packet waits.
+    /// Two classes with separate limits. Low priority is sent only while no normal packet is queued.
     Priority {
-        /// Room for ordinary packets.
+        /// Limit of normal-priority packets.
         ordinary: Limit,
-        /// Room for low-priority packets.
+        /// Limit of low-priority packets.
         low: Limit,
     },
-    /// Random early detection.
+    /// Random early detection (RED).
     Red(RedConfig),
-    /// Controlled delay.
+    /// Controlled delay (CoDel).
     CoDel {
-        /// Room for waiting packets, meant as the physical memory behind CoDel.
+        /// Limit of queued packets, meant as the physical memory behind CoDel.
         limit: Limit,
         /// CoDel's parameters.
         codel: CoDelConfig,
     },
-    /// Flow queues under CoDel.
+    /// Flow queues with CoDel (FQ-CoDel).
     FqCoDel(FqCoDelConfig),
 }
 
@@ -103,7 +103,7 @@ impl Default for QueueConfig {
 }
 
 impl QueueConfig {
-    /// Name of the queue in [`QUEUES`].
+    /// Returns the name of the queue in [`QUEUES`].
     pub fn name(&self) -> &'static str {
         match self {
             Self::DropTail { .. } => "drop-tail",
@@ -137,7 +137,7 @@ impl QueueConfig {
     }
 }
 
-/// The running queue of a link.
+/// Running queue of a link.
 #[derive(Clone, Debug)]
 pub(crate) enum Queue<P> {
     Fifo(Fifo),
@@ -145,7 +145,7 @@ pub(crate) enum Queue<P> {
 }
 
 impl<P: Packet> Queue<P> {
-    /// Of a validated configuration; `rng` makes the link's random stream for queues that need one.
+    /// Makes the queue of a validated configuration; `rng` makes the link's random stream for queues that need one.
     pub fn new(config: &QueueConfig, rng: impl FnOnce() -> Rng) -> Self {
         match *config {
             QueueConfig::DropTail { limit } => Self::Fifo(Fifo::new(Admission::DropTail(limit))),

@@ -7,7 +7,8 @@ use super::backlog::{Backlog, Limit};
 use crate::ledger::{Ledger, Verdict};
 use crate::packet::Packet;
 
-/// Two first-in-first-out queues; low priority is sent only while no ordinary packet waits.
+/// Two first-in-first-out queues; low priority is sent only while no normal packet is
+/// queued.
 #[derive(Clone, Debug)]
 pub(crate) struct Priority<P> {
     room: Room,
@@ -15,12 +16,12 @@ pub(crate) struct Priority<P> {
     low: Class<P>,
 }
 
-/// How the two classes share the memory.
+/// Division of the memory between both classes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Room {
-    /// One limit for both; ordinary packets push out the youngest low-priority ones.
+    /// One limit for both; normal packets push out the youngest low-priority ones.
     Shared(Limit),
-    /// A limit for each.
+    /// A separate limit for each.
     Separate { ordinary: Limit, low: Limit },
 }
 
@@ -73,7 +74,7 @@ impl<P: Packet> Priority<P> {
         Verdict::Accepted
     }
 
-    /// The next packet to send; none only if nothing waits.
+    /// Returns the next packet to send; `None` only if both queues are empty.
     pub fn dequeue(&mut self) -> Option<P> {
         self.ordinary.pop_oldest().or_else(|| self.low.pop_oldest())
     }
@@ -92,7 +93,7 @@ impl<P: Packet> Priority<P> {
         }
     }
 
-    /// Makes room for an ordinary packet if it can; pushes out nothing if it cannot.
+    /// Makes room for a normal packet if possible; pushes out nothing if it is not.
     fn make_room(&mut self, size: u32, now: Instant, ledger: &mut Ledger<P>) -> bool {
         let limit = match self.room {
             Room::Separate { ordinary, .. } => return ordinary.has_room(self.ordinary.backlog, size),

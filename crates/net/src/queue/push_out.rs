@@ -7,15 +7,16 @@ use super::backlog::{Backlog, Limit};
 use crate::ledger::{Ledger, Verdict};
 use crate::packet::Packet;
 
-/// First in, first out; when it is full, an ordinary packet takes the room of the youngest low-priority ones.
+/// First in, first out with push-out: when it is full, a normal packet replaces the youngest low-priority
+/// ones.
 #[derive(Clone, Debug)]
 pub(crate) struct PushOut<P> {
     limit: Limit,
-    /// Waiting packets in order; nothing where one was pushed out.
+    /// Queued packets in order; `None` for a packet that was pushed out.
     slots: VecDeque<Option<P>>,
-    /// Slots that have left at the front so far: the number of the first slot.
+    /// Number of slots that have left at the front, which is the number of the first slot.
     left: u64,
-    /// Numbers of the slots of waiting low-priority packets, oldest first.
+    /// Slot numbers of queued low-priority packets, oldest first.
     low: VecDeque<u64>,
     low_bytes: u64,
     backlog: Backlog,
@@ -49,7 +50,7 @@ impl<P: Packet> PushOut<P> {
         Verdict::Accepted
     }
 
-    /// The next packet to send; none only if nothing waits.
+    /// Returns the next packet to send; `None` only if the queue is empty.
     pub fn dequeue(&mut self) -> Option<P> {
         loop {
             let slot = self.slots.pop_front()?;
@@ -69,7 +70,8 @@ impl<P: Packet> PushOut<P> {
         self.backlog
     }
 
-    /// Pushes out low-priority packets until `size` bytes fit; pushes out none if all of them would not do.
+    /// Pushes out low-priority packets until `size` bytes fit; none if all of them together would not
+    /// suffice.
     fn make_room(&mut self, size: u32, now: Instant, ledger: &mut Ledger<P>) -> bool {
         let ordinary = Backlog {
             packets: self.backlog.packets - self.low.len() as u32,

@@ -16,20 +16,20 @@ use crate::error::{ConfigError, check_probability};
 /// Parameters of RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// Room for waiting packets; an arrival without room is dropped in any case.
+    /// Limit of queued packets; an arrival without room is always dropped.
     pub limit: Limit,
-    /// What the thresholds count.
+    /// Unit of the thresholds.
     pub unit: RedUnit,
     /// Average queue below which nothing is dropped (min_th), in `unit`.
     pub min_threshold: f64,
-    /// Average queue from which everything is dropped (max_th), or twice which with `gentle`; in `unit`.
+    /// Average queue from which everything is dropped (max_th); with `gentle`, twice this value. In `unit`.
     pub max_threshold: f64,
-    /// Drop probability as the average reaches `max_threshold` (max_p).
+    /// Drop probability when the average reaches `max_threshold` (max_p).
     pub max_probability: f64,
     /// Weight of a new sample in the average (w_q), above 0, at most 1.
     pub weight: f64,
-    /// Size on the wire of a typical packet in bytes, at least 1: what the average loses while the link is idle is
-    /// counted in packets of this size, and with [`RedUnit::Bytes`] it is the packet that meets the plain probability.
+    /// Size on the wire of a typical packet in bytes, at least 1. During idle time the average decays by packets of this
+    /// size. With [`RedUnit::Bytes`] a packet of this size meets the plain probability.
     pub mean_packet_bytes: u32,
     /// Let the probability rise from `max_probability` to 1 between `max_threshold` and twice that.
     pub gentle: bool,
@@ -37,13 +37,13 @@ pub struct RedConfig {
     pub ecn: bool,
 }
 
-/// What RED measures the queue in.
+/// Unit of RED's queue length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RedUnit {
     /// Packets; every packet meets the same probability.
     #[default]
     Packets,
-    /// Bytes; the probability grows with the size of the packet.
+    /// Bytes; the probability is proportional to the packet size.
     Bytes,
 }
 
@@ -84,23 +84,23 @@ impl RedConfig {
     }
 }
 
-/// What RED decides on an arrival.
+/// Decision of RED on an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Early {
     Accept,
-    /// Signal congestion: a mark will do.
+    /// Signal congestion: a mark suffices.
     Signal,
     Drop,
 }
 
-/// The running RED gateway.
+/// State of a RED gateway.
 #[derive(Clone, Debug)]
 pub(crate) struct Red {
     config: RedConfig,
     average: f64,
-    /// Packets since the last drop or mark, the arriving one included; none while the average is below min_th.
+    /// Packets since the last drop or mark, the arriving one included; `None` while the average is below min_th.
     since_drop: Option<u32>,
-    /// The latest transmission that has begun; of no bytes before the first.
+    /// Latest transmission that has begun; of zero bytes before the first.
     transmission: Transmission,
     rng: Rng,
 }
@@ -114,17 +114,17 @@ impl Red {
         &self.config
     }
 
-    /// A transmission begins.
+    /// Records the start of a transmission.
     pub fn note_transmission(&mut self, transmission: Transmission) {
         self.transmission = transmission;
     }
 
-    /// The transmitter sends parity until `end`.
+    /// Records that the transmitter sends parity until `end`.
     pub fn prolong(&mut self, end: Instant) {
         self.transmission.end = end;
     }
 
-    /// How long a mean packet takes, by the latest transmission; unknown before the first.
+    /// Returns the transmission time of a mean packet, by the latest transmission; unknown before the first.
     pub fn mean_packet_time(&self) -> Option<Duration> {
         let Transmission { start, end, size } = self.transmission;
         let per_byte = end.since(start).as_secs_f64() / f64::from(size);
@@ -132,7 +132,7 @@ impl Red {
         (size > 0).then(|| Duration::from_secs_f64(packet_time))
     }
 
-    /// Takes a sample of the queue on an arrival at a busy link.
+    /// Adds a sample of the queue at an arrival during busy time.
     pub fn sample(&mut self, backlog: Backlog) {
         let queue = match self.config.unit {
             RedUnit::Packets => f64::from(backlog.packets),
@@ -141,7 +141,7 @@ impl Red {
         self.average += self.config.weight * (queue - self.average);
     }
 
-    /// Ages the average on an arrival at a link that has been idle for the time of so many mean packets.
+    /// Decays the average at an arrival after an idle time of several mean packets.
     pub fn age(&mut self, idle: Duration, packet_time: Duration) {
         if !packet_time.is_zero() {
             let packets = idle.as_secs_f64() / packet_time.as_secs_f64();
@@ -179,7 +179,7 @@ impl Red {
         self.since_drop = Some(0);
     }
 
-    /// p_b by the average; none below the lower threshold, 1 where everything is dropped.
+    /// Returns p_b from the average; `None` below the lower threshold, 1 where everything is dropped.
     fn probability(&self) -> Option<f64> {
         let RedConfig { min_threshold: min, max_threshold: max, max_probability: max_p, gentle, .. } =
             self.config;
@@ -209,8 +209,8 @@ mod tests {
 
     #[test]
     fn the_average_follows_the_queue_by_its_weight() {
-        // Floyd & Jacobson, section VI: avg after L packets that raise the queue from 0 to L is
-        // L + 1 + ((1 - w)^(L+1) - 1) / w.
+        // Floyd & Jacobson, section VI: the average after L packets that raise the queue from 0 to L is L + 1 + ((1 -
+        // w)^(L+1) - 1) / w.
         let mut red = red(RedConfig { weight: 0.001, ..RedConfig::default() });
         (0..=100).for_each(|packets| red.sample(waiting(packets)));
         let expected = 101.0 + (libm::pow(0.999, 101.0) - 1.0) / 0.001;
@@ -245,7 +245,8 @@ mod tests {
 
     #[test]
     fn drops_are_spread_evenly() {
-        // The count of figure 2 is 1 for the first packet after a drop: with p_b = 0.05 the gaps are uniform on 1 to 19.
+        // The count of figure 2 is 1 for the first packet after a drop: with p_b = 0.05 the gaps are uniform from 1 to
+        // 19.
         let mut red = red(RedConfig::default());
         red.average = 10.0;
         red.note_overflow();

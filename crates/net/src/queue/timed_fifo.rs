@@ -5,7 +5,7 @@ use bentpipe_base::Instant;
 use super::backlog::Backlog;
 use crate::packet::Packet;
 
-/// A first-in-first-out queue that remembers when each packet arrived.
+/// First-in-first-out queue that records the arrival time of each packet.
 #[derive(Clone, Debug)]
 pub(crate) struct TimedFifo<P> {
     packets: VecDeque<Stamped<P>>,
@@ -13,7 +13,7 @@ pub(crate) struct TimedFifo<P> {
     largest: u32,
 }
 
-/// A packet and its time of arrival at the queue.
+/// Packet with its arrival time at the queue.
 #[derive(Clone, Debug)]
 pub(crate) struct Stamped<P> {
     pub packet: P,
@@ -41,7 +41,7 @@ impl<P: Packet> TimedFifo<P> {
         self.backlog
     }
 
-    /// Size in bytes of the largest packet seen so far.
+    /// Returns the size in bytes of the largest packet so far.
     pub fn largest(&self) -> u32 {
         self.largest
     }

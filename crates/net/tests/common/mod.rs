@@ -1,12 +1,12 @@
-//! What the tests of links share: a packet, and a driver that checks from outside what every link must keep.
-#![allow(dead_code)] // each test binary uses its part
+//! Shared parts of the link tests: a packet, and a driver that checks the invariants of every link.
+#![allow(dead_code)] // each test binary uses some parts
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
     Arrival, Backlog, Dropped, Link, LinkConfig, LossConfig, LossModel, Packet, QueueConfig, Verdict,
 };
 
-/// A packet that remembers its number.
+/// Packet with its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Probe {
     pub id: u64,
@@ -16,7 +16,7 @@ pub struct Probe {
     pub data: bool,
     pub ecn_capable: bool,
     pub marked: bool,
-    /// Bits flipped, if the packet has any: others are lost in their place.
+    /// Number of flipped bits; `None` for a packet without bytes, which is lost instead.
     pub flipped: Option<u32>,
 }
 
@@ -46,7 +46,7 @@ impl Packet for Probe {
     }
 }
 
-/// A data packet of 1000 bytes.
+/// Makes a data packet of 1000 bytes.
 pub fn packet(id: u64) -> Probe {
     Probe {
         id,
@@ -60,27 +60,27 @@ pub fn packet(id: u64) -> Probe {
     }
 }
 
-/// A low-priority data packet of 1000 bytes.
+/// Makes a low-priority data packet of 1000 bytes.
 pub fn low(id: u64) -> Probe {
     Probe { low_priority: true, ..packet(id) }
 }
 
-/// 8 Mbit/s (a packet of 1000 bytes takes 1 ms) and 100 ms with this queue.
+/// Makes a link of 8 Mbit/s (1 ms per packet of 1000 bytes) and 100 ms with this queue.
 pub fn config(queue: QueueConfig) -> LinkConfig {
     LinkConfig::new(Rate::from_mbps(8), Duration::from_millis(100), queue)
 }
 
-/// That link with exactly the transmissions of these numbers lost.
+/// Makes that link with exactly these transmissions lost.
 pub fn losing(lost: &[u64], link: LinkConfig) -> LinkConfig {
     LinkConfig { loss: LossConfig::all(LossModel::List { numbers: lost.to_vec() }), ..link }
 }
 
-/// `millis` milliseconds after the epoch.
+/// Returns the time `millis` ms after the epoch.
 pub fn ms(millis: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis)
 }
 
-/// A link, and everything that came out of it.
+/// A link with all its output.
 pub struct Bench {
     pub link: Link<Probe>,
     pub arrived: Vec<(Instant, Arrival<Probe>)>,
@@ -99,7 +99,7 @@ impl Bench {
         Self { link, arrived: Vec::new(), dropped: Vec::new(), now: Instant::ZERO }
     }
 
-    /// Runs the link's own events up to `now`, then offers a packet.
+    /// Runs the link up to `now`, then offers a packet.
     pub fn offer(&mut self, now: Instant, packet: Probe) -> Verdict {
         self.run_until(now);
         let verdict = self.link.enqueue(now, packet);
@@ -107,14 +107,14 @@ impl Bench {
         verdict
     }
 
-    /// Offers a run of packets with ids from `ids` at one instant.
+    /// Offers packets with these ids at one instant.
     pub fn offer_all(&mut self, now: Instant, ids: core::ops::Range<u64>) {
         for id in ids {
             self.offer(now, packet(id));
         }
     }
 
-    /// Runs the link's own events up to and including `end`.
+    /// Runs the link up to and including `end`.
     pub fn run_until(&mut self, end: Instant) {
         while self.link.next_event() <= end && self.link.next_event() < Instant::FAR_FUTURE {
             let event = self.link.next_event();
@@ -127,7 +127,7 @@ impl Bench {
         self.now = end;
     }
 
-    /// Calls the link at `now`, whether it asked for that or not.
+    /// Calls the link at `now`, requested or not.
     pub fn touch(&mut self, now: Instant) {
         self.now = now;
         while let Some(arrival) = self.link.deliver(now) {
@@ -136,7 +136,7 @@ impl Bench {
         self.collect_dropped();
     }
 
-    /// Runs until nothing is inside.
+    /// Runs until the link is empty.
     pub fn finish(&mut self) {
         while self.link.next_event() < Instant::FAR_FUTURE {
             self.run_until(self.link.next_event());
@@ -153,7 +153,8 @@ impl Bench {
         self.check_conservation();
     }
 
-    /// Every packet offered is delivered, dropped or inside, and the counters agree with what came out.
+    /// Checks that every offered packet is delivered, dropped or inside, and that the counters match the
+    /// output.
     pub fn check_conservation(&self) {
         let stats = self.link.stats();
         let out = stats.delivered_packets + stats.dropped_packets() + self.link.packets_inside() as u64;
@@ -162,7 +163,7 @@ impl Bench {
         assert_eq!(stats.dropped_packets(), self.dropped.len() as u64);
     }
 
-    /// What waits after the latest event or offer.
+    /// Returns the backlog after the latest event or offer.
     pub fn backlog(&mut self) -> Backlog {
         self.link.backlog(self.now)
     }
@@ -175,7 +176,7 @@ impl Bench {
         self.arrived.iter().map(|(at, _)| *at).collect()
     }
 
-    /// Whole milliseconds after the epoch at which each packet arrived, and its number.
+    /// Returns the arrival time of each packet in whole milliseconds, with its number.
     pub fn arrivals_ms(&self) -> Vec<(u64, u64)> {
         let millis = |at: &Instant| at.since(Instant::ZERO).as_nanos() / 1_000_000;
         self.arrived.iter().map(|(at, arrival)| (millis(at), arrival.packet.id)).collect()

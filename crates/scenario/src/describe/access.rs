@@ -16,7 +16,7 @@ const STRATEGIES: Words<RequestStrategy> = Words(&[
 const PLACES: Words<SchedulerPlace> =
     Words(&[("hub", SchedulerPlace::Hub), ("onboard", SchedulerPlace::Onboard)]);
 
-/// The access scheme of a shared link; none if every member of the group has a channel of its own.
+/// Access scheme of a shared link; `None` if every member of the group has its own channel.
 pub(super) fn access(form: &mut Form<'_>, access: &mut Option<Access>) {
     let each = vec![
         None,

@@ -7,10 +7,10 @@ use crate::parameters;
 use crate::tree::Value;
 use crate::unit::{Codec, Refused};
 
-/// A name, or a table with the name and the parameters.
+/// Accepts a name instead of the table with name and parameters.
 pub(super) const SHORTHAND: Shorthand = Shorthand { word: Some("name"), number: None, list: None };
 
-/// The algorithm of a flow: its name, which may bring a recovery, and its parameters.
+/// Algorithm of a flow: its name, which may include a recovery, and its parameters.
 pub(super) fn cc(form: &mut Form<'_>, name: &mut String, algorithm: &mut Algorithm) {
     form.field("name", name, &AlgorithmName);
     match form {
@@ -27,10 +27,11 @@ pub(super) fn cc(form: &mut Form<'_>, name: &mut String, algorithm: &mut Algorit
     }
 }
 
-/// The algorithm `name` with the parameters that are the other entries of its table; none if one is wrong, which is reported.
+/// Returns the algorithm `name` with the parameters in the other entries of its table. `None` if one is invalid, which is
+/// reported.
 pub(crate) fn read_parameters(reading: &mut Reading<'_>, name: &str) -> Option<Algorithm> {
     let renamed = reading.get("name").is_some_and(|node| node.place.is_argument());
-    // The parameters in the file are those of the algorithm in the file.
+    // The parameters in the file belong to the algorithm in the file, not to one from the command line.
     let entries: Vec<_> = reading.rest().filter(|entry| !renamed || entry.place.is_argument()).collect();
     let (law, _) = resolve_cc(name).ok()?;
     match parameters::read(law.name(), &entries) {
@@ -53,7 +54,7 @@ pub(crate) fn read_parameters(reading: &mut Reading<'_>, name: &str) -> Option<A
     }
 }
 
-/// The name of an algorithm, with or without a recovery.
+/// Codec of an algorithm's name, with or without a recovery.
 pub(super) struct AlgorithmName;
 
 impl Codec<String> for AlgorithmName {

@@ -19,7 +19,7 @@ impl Named for ConstellationGroup {
 
 const IN_FLIGHT: Words<InFlight> = Words(&[("rerouted", InFlight::Rerouted), ("lost", InFlight::Lost)]);
 
-/// `[constellation.<name>]`.
+/// Table `[constellation.<name>]`.
 pub(super) fn constellation(form: &mut Form<'_>, group: &mut ConstellationGroup) {
     form.variant(&mut group.orbits, kind_of, each(), |form, orbits| match orbits {
         Orbits::Shell(shell) => self::shell(form, shell),
@@ -55,7 +55,7 @@ fn kind_of(orbits: &Orbits) -> &'static str {
     }
 }
 
-/// Orbits of each kind.
+/// Returns default orbits of each kind.
 fn each() -> Vec<Orbits> {
     let shell = |spread| Orbits::Shell(Shell { spread, phasing: 0.0, ..Shell::IRIDIUM });
     vec![
@@ -109,7 +109,7 @@ fn links(form: &mut Form<'_>, grid: &mut Option<Grid>) {
     });
 }
 
-/// The keys of a ground station.
+/// Keys of a ground station.
 pub(super) fn position(form: &mut Form<'_>, position: &mut Position) {
     form.required("latitude", &mut position.latitude_deg, &ANGLE);
     form.required("longitude", &mut position.longitude_deg, &ANGLE);

@@ -12,9 +12,9 @@ use crate::model::{FlowGroup, Traffic, Transport};
 use crate::tree::{Node, Table};
 use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, TEXT, TIME};
 
-/// What flows use that name no algorithm.
+/// Algorithm of flows without `cc`.
 const DEFAULT_CC: &str = "cubic";
-/// IP and TCP headers with the timestamps option.
+/// Bytes of IP and TCP headers with the timestamps option.
 pub(super) const DEFAULT_HEADER_BYTES: u32 = 52;
 
 impl Named for FlowGroup {
@@ -46,7 +46,7 @@ impl Named for FlowGroup {
     }
 }
 
-/// `[flow.<name>]`; `defaults` is the `tcp` table of the scenario.
+/// Table `[flow.<name>]`; `defaults` is the scenario's `tcp` table.
 pub(super) fn flow(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) {
     form.required("from", &mut flow.from, &TEXT);
     form.required("to", &mut flow.to, &TEXT);
@@ -68,13 +68,13 @@ pub(super) fn flow(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&
     receiver(form, flow);
 }
 
-/// A `tcp` table as the sender has it.
+/// `tcp` table of a sender.
 pub(crate) fn sender_tcp(form: &mut Form<'_>, config: &mut Config, header_bytes: &mut u32, mss: u32) {
     tcp(form, config, mss);
     form.field("header", header_bytes, &Bytes::PACKET);
 }
 
-/// The tables `cc` and `tcp` of a connection end that stands alone.
+/// Tables `cc` and `tcp` of a connection end without a scenario.
 pub(crate) fn connection_end(form: &mut Form<'_>, name: &mut String, config: &mut Config) {
     form.table("cc", cc::SHORTHAND, |form| cc::cc(form, name, &mut config.cc));
     let mss = match form {
@@ -84,7 +84,7 @@ pub(crate) fn connection_end(form: &mut Form<'_>, name: &mut String, config: &mu
     form.table("tcp", Shorthand::NONE, |form| tcp(form, config, mss));
 }
 
-/// The sending end: the scenario's defaults, then what this flow says.
+/// Configuration of the sending end: the scenario's defaults, then this flow's keys.
 fn sender(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) {
     let mut config = Config::clone(&flow.sender);
     let mss = match form {
@@ -92,7 +92,7 @@ fn sender(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) {
         Form::Show(_) => config.mss,
     };
     if let (Form::Read(_), Some(defaults)) = (&*form, defaults) {
-        // Mistakes there are reported once, where the table itself is read.
+        // Mistakes in the defaults are reported where that table is read, not again here.
         let mut ignored = Report::default();
         form::read(defaults, "tcp", &mut ignored, |form| {
             sender_tcp(form, &mut config, &mut flow.header_bytes, mss);
@@ -110,12 +110,12 @@ fn sender(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) {
     }
 }
 
-/// The segment size that a `tcp` table sets.
+/// Returns the segment size set by a `tcp` table.
 pub(super) fn mss_in(table: Option<&Node>) -> Option<u32> {
     Bytes::ANY.read(&table?.as_table()?.get("mss")?.value).ok()
 }
 
-/// The algorithm, from which the recovery of both ends follows.
+/// Reads the algorithm, which determines the recovery of both ends.
 fn algorithm(form: &mut Form<'_>, flow: &mut FlowGroup) {
     let mut algorithm = flow.sender.cc.clone();
     if form.reads() {
@@ -129,12 +129,12 @@ fn algorithm(form: &mut Form<'_>, flow: &mut FlowGroup) {
     }
 }
 
-/// The receiving end: the sending one, then what this flow says of its receiver.
+/// Configuration of the receiving end: the sender's, then the keys of `receiver`.
 fn receiver(form: &mut Form<'_>, flow: &mut FlowGroup) {
     let mss = flow.sender.mss;
     let sender = form::show(|form| tcp(form, &mut Config::clone(&flow.sender), mss));
     let mut config = Config::clone(&flow.receiver);
-    // Only its `tcp` differs from something: what the flow says of its own `tcp` is no base for it.
+    // The receiver's `tcp` is compared with the sender's; the flow's own `tcp` is not its base.
     form.differing_from(&Table::default(), "receiver", |form| {
         form.differing_from(&sender, "tcp", |form| tcp(form, &mut config, mss));
     });

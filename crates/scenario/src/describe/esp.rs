@@ -2,13 +2,13 @@ use crate::form::Form;
 use crate::model::{Esp, Reveals};
 use crate::unit::Bytes;
 
-/// Tunnel mode with AES-GCM around a full packet of 1500 bytes: an outer header of 20 bytes, SPI and sequence number 8, initialisation vector 8,
-/// padding, its length and the next header 4, and 16 bytes to check it all (RFC 4303 section 2, RFC 4106).
+/// Overhead of tunnel mode with AES-GCM for a full packet of 1500 bytes. Outer IP header 20 bytes, SPI and sequence number 8,
+/// initialisation vector 8. Padding with its length and the next header 4, integrity check 16 (RFC 4303 section 2, RFC 4106).
 const DEFAULT_OVERHEAD_BYTES: u32 = 56;
-/// Two values of four bytes: one by which the packet is known, one of what it acknowledges.
+/// Two hash values of four bytes: one identifies the packet, the other the data that it acknowledges.
 const DEFAULT_HASH_BYTES: u32 = 8;
 
-/// `esp` of a flow.
+/// Key `esp` of a flow.
 pub(super) fn esp(form: &mut Form<'_>, esp: &mut Option<Esp>) {
     let of = |reveals| Some(Esp { reveals, overhead_bytes: DEFAULT_OVERHEAD_BYTES });
     let each =

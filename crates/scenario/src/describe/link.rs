@@ -25,7 +25,7 @@ impl Named for LinkGroup {
     }
 }
 
-/// `[link.<name>]`; `duration` is that of the scenario, to which repeated outages go on.
+/// Table `[link.<name>]`; `duration` is the scenario's, up to which repeated outages continue.
 pub(super) fn link(form: &mut Form<'_>, link: &mut LinkGroup, duration: Duration) {
     let mut between = (link.from.clone(), link.to.clone());
     form.required("between", &mut between, &Names);
@@ -37,7 +37,7 @@ pub(super) fn link(form: &mut Form<'_>, link: &mut LinkGroup, duration: Duration
         *reverse = forward.clone();
     }
     form.differing("reverse", |form| direction(form, &mut link.reverse, reverse, duration));
-    // Only after both directions: gaps in the recording of one direction are no outages of the other.
+    // After both directions: gaps in the recording of one direction are no outages of the other.
     for (config, radio) in [(&mut link.forward, &link.radio[0]), (&mut link.reverse, &link.radio[1])] {
         if let (Form::Read(reading), Err(all)) =
             (&mut *form, radio.recordings.add_gaps(&mut config.outages, duration))
@@ -50,7 +50,7 @@ pub(super) fn link(form: &mut Form<'_>, link: &mut LinkGroup, duration: Duration
 }
 
 fn direction(form: &mut Form<'_>, link: &mut LinkConfig, radio: &mut Radio, duration: Duration) {
-    // A direction that only says a rate of its own has no modem.
+    // A direction with only its own rate has no modem.
     if form.has("rate") && !form.has("modem") {
         radio.modem = None;
     }
@@ -58,7 +58,7 @@ fn direction(form: &mut Form<'_>, link: &mut LinkConfig, radio: &mut Radio, dura
     if radio.modem.is_none() {
         radio.weather = Weather::Clear;
     } else {
-        // Its rate and losses follow from the weather.
+        // The weather determines its rate and losses.
         link.opportunities = None;
         radio.recordings =
             Recordings { delay_one_way: radio.recordings.delay_one_way.take(), ..Recordings::default() };
@@ -100,7 +100,7 @@ fn direction(form: &mut Form<'_>, link: &mut LinkConfig, radio: &mut Radio, dura
     form.table("medium", Shorthand::KIND, |form| access::access(form, &mut radio.medium));
 }
 
-/// The keys of a link whose delay is that of the geometry.
+/// Keys of a link whose delay is computed from the geometry.
 pub(super) fn medium(form: &mut Form<'_>, link: &mut LinkConfig) {
     rate(form, link);
     queue(form, link);
@@ -137,7 +137,7 @@ const EFFECTS: Words<OutageEffect> = Words(&[
     ("blind", OutageEffect::Blind),
 ]);
 
-/// Listed one by one, or of one length and repeated.
+/// Outages listed one by one, or repeated with a fixed length.
 const OUTAGE_KINDS: &[Keys] =
     &[("listed", &["intervals", "effect"]), ("repeated", &["every", "length", "effect"])];
 
@@ -157,10 +157,11 @@ fn outages(form: &mut Form<'_>, outages: &mut Outages, duration: Duration) {
     form.field("effect", &mut outages.effect, &EFFECTS);
 }
 
-/// Most repetitions of an event in a run.
+/// Maximum number of repetitions of an event in a run.
 const MOST_TIMES: u64 = 1_000_000;
 
-/// True, and a mistake, if the time between two of what `key` repeats is too small a part of the `duration`.
+/// Returns true and reports a mistake if the interval `every` of `key` is too small a fraction of
+/// `duration`.
 pub(super) fn at_least_part(form: &mut Form<'_>, key: &str, every: Duration, duration: Duration) -> bool {
     let least = Duration::from_nanos(duration.as_nanos().div_ceil(MOST_TIMES));
     let Form::Read(reading) = form else { return false };
@@ -170,7 +171,7 @@ pub(super) fn at_least_part(form: &mut Form<'_>, key: &str, every: Duration, dur
     true
 }
 
-/// `[[begin, end], ...]`.
+/// Codec of `[[begin, end], ...]`.
 struct Intervals;
 
 impl Codec<Vec<Outage>> for Intervals {
@@ -202,7 +203,7 @@ fn arq(form: &mut Form<'_>, arq: &mut Option<ArqConfig>) {
 }
 
 fn fec(form: &mut Form<'_>, fec: &mut Option<FecConfig>) {
-    // A tenth of the link for parity, which bridges losses of one in a hundred and bursts of two.
+    // Default with 10 % parity, which repairs 1 % loss and bursts of two packets.
     let usual = FecConfig { k: 18, n: 20, flush: Duration::from_millis(50) };
     form.option(fec, ["off", "reed-solomon"], usual, |form, code| {
         form.field("k", &mut code.k, &FEW);

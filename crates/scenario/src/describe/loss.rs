@@ -11,11 +11,11 @@ use super::recorded;
 use super::schedule::Points;
 use crate::series::Series;
 
-/// `"none"`, a packet loss rate, or a table.
+/// Accepts `"none"`, a packet loss rate, or a table.
 pub(super) const SHORTHAND: Shorthand =
     Shorthand { number: Some("rate"), list: Some("table"), ..Shorthand::KIND };
 
-/// Transmission errors of a link; `series` is where the points of a schedule are read from if they may stand in a file.
+/// Transmission errors of a link. `series` holds the file of a schedule's points, if a file is allowed.
 pub(super) fn loss(form: &mut Form<'_>, loss: &mut LossConfig, series: Option<&mut Option<Series>>) {
     let files = series.is_some();
     let each = each(rate(&loss.model));
@@ -63,7 +63,7 @@ fn model(form: &mut Form<'_>, model: &mut LossModel) {
         }
         LossModel::Lutz(config) => lutz(form, config),
         LossModel::Loo(config) => loo(form, config),
-        // What a modem makes of the weather stands under `modem` and `weather`.
+        // Losses from modem and weather are described under `modem` and `weather`.
         LossModel::Frames { .. } => {}
         LossModel::List { numbers } => form.field("packets", numbers, &Numbers),
         LossModel::Trace { lost, repeat } => {
@@ -91,7 +91,7 @@ fn loo(form: &mut Form<'_>, loo: &mut LooConfig) {
     form.field("coherence", &mut loo.coherence, &TIME);
 }
 
-/// A loss model of each kind; those that have one rate have this one.
+/// Returns a loss model of each kind; models with one rate use `rate`.
 fn each(rate: f64) -> Vec<LossModel> {
     vec![
         LossModel::None,
@@ -118,7 +118,7 @@ fn rate(model: &LossModel) -> f64 {
     }
 }
 
-/// Packet numbers, from 1, ascending.
+/// Codec of packet numbers from 1, in ascending order.
 struct Numbers;
 
 impl Codec<Vec<u64>> for Numbers {
@@ -140,7 +140,7 @@ impl Codec<Vec<u64>> for Numbers {
     }
 }
 
-/// One flag per packet, written as a string of 0 (delivered) and 1 (lost).
+/// Codec of a loss string: one character per packet, 0 (delivered) or 1 (lost).
 struct Flags;
 
 impl Codec<Vec<bool>> for Flags {

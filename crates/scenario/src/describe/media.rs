@@ -1,4 +1,4 @@
-//! Video and voice.
+//! Tables of video and voice traffic.
 
 use std::path::Path;
 
@@ -17,16 +17,16 @@ use crate::unit::{
     Codec, FACTOR, FLAG, FRAME_RATE, OrWord, PROBABILITY, RATE, Refused, TEXT, TIME, TIME_ABOVE_ZERO, Words,
 };
 
-/// Speech codecs by name.
+/// Speech codecs, keyed by name.
 pub(super) const CODECS: Words<Speech> = Words(&[("g711", Speech::G711), ("g729", Speech::G729)]);
 
-/// A call as it is unless its table says otherwise.
+/// Returns a call with default values.
 pub(super) fn voice() -> Traffic {
     let jitter_buffer = Duration::from_millis(60);
     Traffic::Voice { codec: Speech::G711, suppress_silence: true, jitter_buffer }
 }
 
-/// A recording of which the file is not known yet.
+/// Returns a recording before its file is known.
 pub(super) fn no_frames() -> Traffic {
     Traffic::Frames {
         file: String::new(),
@@ -37,21 +37,21 @@ pub(super) fn no_frames() -> Traffic {
     }
 }
 
-/// Live video of a stochastic model.
+/// Keys of live video from a stochastic model.
 pub(super) fn video(form: &mut Form<'_>, video: &mut mpeg::Config) {
     form.field("group", &mut video.group, &Group);
     form.field("frame-rate", &mut video.frames_per_s, &FRAME_RATE);
     form.field("rate-factor", &mut video.rate_factor, &FACTOR);
 }
 
-/// How live video is sent and judged.
+/// Keys for sending and evaluating live video.
 pub(super) fn streaming(form: &mut Form<'_>, stream: &mut Streaming) {
     form.field("playout-delay", &mut stream.playout_delay, &TIME);
     form.field("threshold", &mut stream.threshold, &TIME_ABOVE_ZERO);
     form.field("coalesce", &mut stream.coalesce, &FLAG);
 }
 
-/// Live video of recorded frame sizes.
+/// Keys of live video from recorded frame sizes.
 pub(super) fn frames(form: &mut Form<'_>, traffic: &mut Traffic) {
     let Traffic::Frames { file, recording, frames_per_s, repeat, stream } = traffic else { return };
     form.required("sizes", file, &TEXT);
@@ -63,7 +63,7 @@ pub(super) fn frames(form: &mut Form<'_>, traffic: &mut Traffic) {
     streaming(form, stream);
 }
 
-/// Reads the file, whose path is relative to the scenario that names it, or to the working directory for the command line.
+/// Reads the file. Its path is relative to the scenario file, or to the working directory for the command line.
 fn read_recording(reading: &mut Reading<'_>, file: &str, recording: &mut Recording) {
     let Some(node) = reading.get("sizes").filter(|_| !file.is_empty()) else { return };
     let folder = match &node.place {
@@ -80,7 +80,7 @@ fn read_recording(reading: &mut Reading<'_>, file: &str, recording: &mut Recordi
     }
 }
 
-/// A player of adaptive video and what it plays.
+/// Keys of an adaptive-video player and its video.
 pub(super) fn adaptive(form: &mut Form<'_>, config: &mut adaptive::Config) {
     form.field("ladder", &mut config.ladder, &Ladder);
     form.field("segment", &mut config.segment, &TIME_ABOVE_ZERO);
@@ -104,7 +104,7 @@ fn player(form: &mut Form<'_>, logic: &mut Logic) {
     });
 }
 
-/// A group of pictures, one letter for each frame.
+/// Codec of a group of pictures: one letter per frame.
 struct Group;
 
 impl Codec<Vec<FrameType>> for Group {
@@ -132,7 +132,7 @@ impl Codec<Vec<FrameType>> for Group {
     }
 }
 
-/// Rates in ascending order.
+/// Codec of rates in ascending order.
 struct Ladder;
 
 impl Codec<Vec<Rate>> for Ladder {

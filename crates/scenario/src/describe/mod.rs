@@ -1,4 +1,4 @@
-//! What each table of a scenario contains: the reference of the file format.
+//! Content of each table of a scenario: the reference of the file format.
 
 mod access;
 mod cc;

@@ -30,7 +30,7 @@ const TOLD: Words<Told> = Words(&[("sender", Told::Sender), ("receiver", Told::R
 const TELLS: Words<Tells> =
     Words(&[("receiver", Tells::Receiver), ("sender", Tells::Sender), ("graded", Tells::Graded)]);
 
-/// `[node.<name>]`; `defaults` is the `tcp` table of the scenario.
+/// Table `[node.<name>]`; `defaults` is the scenario's `tcp` table.
 pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup, defaults: Option<&Node>) {
     form.variant(&mut node.kind, NodeKind::name, each(), |form, kind| match kind {
         NodeKind::Host | NodeKind::Router => {}
@@ -43,7 +43,7 @@ pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup, defaults: Option<&
     form.field("count", &mut node.count, &MEMBERS);
 }
 
-/// A node of each kind.
+/// Returns a node of each kind.
 fn each() -> Vec<NodeKind> {
     let nowhere = Position { latitude_deg: 0.0, longitude_deg: 0.0, gateway: false };
     let middleboxes = MIDDLEBOXES.iter().filter_map(|(name, _)| MiddleboxConfig::from_name(name));

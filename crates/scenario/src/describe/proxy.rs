@@ -13,7 +13,7 @@ use crate::unit::{OrWord, TIME, Words};
 
 const CONNECTS: Words<Connect> = Words(&[("early", Connect::Early), ("late", Connect::Late)]);
 
-/// The keys of a proxy besides those of every node; `defaults` is the `tcp` table of the scenario.
+/// Keys of a proxy in addition to those of every node; `defaults` is the scenario's `tcp` table.
 pub(super) fn proxy(form: &mut Form<'_>, proxy: &mut ProxyConfig, defaults: Option<&Node>) {
     split(form, &mut proxy.split, Purpose::Simulated);
     form.field("connect", &mut proxy.connect, &CONNECTS);
@@ -21,7 +21,7 @@ pub(super) fn proxy(form: &mut Form<'_>, proxy: &mut ProxyConfig, defaults: Opti
     own_tcp(form, proxy, defaults);
 }
 
-/// The proxy's TCP: that of the scenario, then what its own `tcp` says.
+/// TCP configuration of the proxy: the scenario's, then the proxy's own `tcp` keys.
 fn own_tcp(form: &mut Form<'_>, proxy: &mut ProxyConfig, defaults: Option<&Node>) {
     let mut config = Config::clone(&proxy.tcp);
     let mss = match form {
@@ -29,7 +29,7 @@ fn own_tcp(form: &mut Form<'_>, proxy: &mut ProxyConfig, defaults: Option<&Node>
         Form::Show(_) => config.mss,
     };
     if let (Form::Read(_), Some(defaults)) = (&*form, defaults) {
-        // Mistakes there are reported where the table itself is read; the headers are those of the flow.
+        // Mistakes in the defaults are reported where that table is read. The header size is the flow's.
         let mut ignored = Report::default();
         form::read(defaults, "tcp", &mut ignored, |form| sender_tcp(form, &mut config, &mut 0, mss));
     }

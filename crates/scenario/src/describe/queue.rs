@@ -3,10 +3,10 @@ use bentpipe_net::{CoDelConfig, FqCoDelConfig, Limit, QueueConfig, RedConfig};
 use crate::form::{Form, Shorthand};
 use crate::unit::{Bytes, Count, FEW, FLAG, Level, LevelIn, PROBABILITY, ROOM, TIME_ABOVE_ZERO};
 
-/// `"50 packets"`, the name of a kind, or a table.
+/// Accepts `"50 packets"`, the name of a kind, or a table.
 pub(super) const SHORTHAND: Shorthand = Shorthand { number: Some("limit"), ..Shorthand::KIND };
 
-/// The queue of a link.
+/// Keys of a link's queue.
 pub(super) fn queue(form: &mut Form<'_>, queue: &mut QueueConfig) {
     let each = each(room(queue));
     form.variant(queue, QueueConfig::name, each, |form, queue| match queue {
@@ -30,11 +30,11 @@ pub(super) fn queue(form: &mut Form<'_>, queue: &mut QueueConfig) {
     });
 }
 
-/// A queue of each kind with this room.
+/// Returns a queue of each kind with this limit.
 fn each(limit: Limit) -> Vec<QueueConfig> {
     vec![
         QueueConfig::DropTail { limit },
-        // The threshold with which the results of the TCP-Peach paper are met.
+        // With this threshold the results of the TCP-Peach paper are reproduced.
         QueueConfig::Threshold { limit, low_priority_threshold: 3 },
         QueueConfig::PushOut { limit },
         QueueConfig::Strict { limit },
@@ -58,7 +58,7 @@ fn room(queue: &QueueConfig) -> Limit {
     }
 }
 
-/// FQ-CoDel counts its room in packets only.
+/// Returns FQ-CoDel with this limit, which it counts only in packets.
 fn fq_codel_with(limit: Limit) -> FqCoDelConfig {
     let default = FqCoDelConfig::default();
     match limit {

@@ -19,7 +19,7 @@ const MODEM_KINDS: &[Keys] = &[("none", &[]), ("dvb-s2", MODEM_KEYS), ("dvb-s2x"
 const MODEM_KEYS: &[&str] =
     &["symbol-rate", "clear-sky", "modcod", "margin", "hysteresis", "interval", "feedback-delay"];
 
-/// The modem of a link; none if the scenario says the rate and the losses themselves.
+/// Modem of a link; `None` if the scenario sets rate and losses directly.
 pub(super) fn modem(form: &mut Form<'_>, modem: &mut Option<Modem>) {
     let name = |standard: Standard| if standard == Standard::DvbS2 { "dvb-s2" } else { "dvb-s2x" };
     let current = modem.as_ref().map_or("none", |modem| name(modem.standard));
@@ -55,7 +55,7 @@ fn adaptive(form: &mut Form<'_>, acm: &mut Acm) {
     form.field("feedback-delay", &mut acm.feedback_delay, &TIME);
 }
 
-/// The name of a modulation and code, or `"adaptive"`.
+/// Codec of a modulation and coding name, or `"adaptive"`.
 struct Modcods(Standard);
 
 impl Codec<Option<&'static Modcod>> for Modcods {
@@ -87,7 +87,7 @@ const FILE_KEYS: &[&str] =
 const WEATHER_KINDS: &[Keys] =
     &[("clear", &[]), ("attenuation", &["attenuation"]), ("rain", RAIN_KEYS), ("file", FILE_KEYS)];
 
-/// The weather on a link.
+/// Weather on a link.
 pub(super) fn weather(form: &mut Form<'_>, weather: &mut Weather) {
     match form.kind(weather.name(), WEATHER_KINDS) {
         "attenuation" => {
@@ -134,7 +134,7 @@ fn slant(form: &mut Form<'_>, path: &mut SlantPath) {
     form.field("latitude", &mut path.latitude_deg, &DEGREES);
 }
 
-/// A tilt from the horizontal, or a word for one.
+/// Codec of a tilt from the horizontal, or its name.
 struct Polarisation;
 
 const POLARISATIONS: Words<f64> = Words(&[("horizontal", 0.0), ("vertical", 90.0), ("circular", 45.0)]);
@@ -152,7 +152,7 @@ impl Codec<f64> for Polarisation {
     }
 }
 
-/// What a file of the weather contains.
+/// Content of a weather file.
 enum Recorded {
     Rain(Vec<(Duration, f64)>),
     Attenuation(Vec<(Duration, f64)>),
@@ -161,7 +161,7 @@ enum Recorded {
 const RECORDED: &str = "a file of lines `seconds,value` below a line `time_s,attenuation_db` or `time_s,rain_mm_h`, \
     its path as seen from the scenario";
 
-/// Reads the key `file`. What is shown are the points, so that a scenario that was shown needs no file.
+/// Reads the key `file`. Output shows the points, so that a printed scenario needs no file.
 fn recorded(form: &mut Form<'_>) -> Option<Recorded> {
     let mut name = String::new();
     form.required("file", &mut name, &TEXT);

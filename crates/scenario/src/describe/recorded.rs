@@ -1,4 +1,4 @@
-//! Schedules that are read from files.
+//! Schedules read from files.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ const TIME_UNITS: Words<Duration> = Words(&[
     ("h", Duration::from_secs(3600)),
 ]);
 
-/// `"never"`, `"end"`, or a time.
+/// Codec of `"never"`, `"end"`, or a time.
 struct Repeats;
 
 impl Codec<Repeat> for Repeats {
@@ -43,21 +43,21 @@ impl Codec<Repeat> for Repeats {
     }
 }
 
-/// The additional keys of a table of points that is read from a file.
+/// Additional keys of a table whose points come from a file.
 pub(super) const KEYS: &[&str] = &["file", "column", "unit", "factor", "time", "time-unit"];
 
-/// Whether a table of points is read from a file: one that is named here, or was named before if no other points are.
+/// True if the points come from a file: named in this table, or earlier if no other points are set.
 pub(super) fn is_meant(form: &Form<'_>, series: &Option<Series>) -> bool {
     (series.is_some() && !form.has("table")) || KEYS.iter().any(|key| form.has(key))
 }
 
-/// How a field is read: nothing if the link carries nothing, and what is accepted otherwise.
+/// Reader of a field, with the accepted form. It returns `None` if the link is out.
 pub(super) type Reader<'a, T> = (&'a dyn Fn(&Value) -> Result<Option<T>, Refused>, &'a str);
 
-/// When nothing is carried, and after how long that begins anew.
+/// Outages of the link, and the period after which they repeat.
 type Gaps = (Vec<(Duration, Duration)>, Option<Duration>);
 
-/// A column of a CSV file as the points of a table; returns when it says that nothing is carried.
+/// Reads a column of a CSV file as points of a schedule. Returns the outages of the link.
 pub(super) fn series<T: Copy>(
     form: &mut Form<'_>,
     points: &mut Vec<(Duration, T)>,
@@ -93,7 +93,7 @@ pub(super) fn series<T: Copy>(
     }
 }
 
-/// A column that was read.
+/// Result of reading a column.
 struct Read<T> {
     points: Vec<(Duration, T)>,
     repeat_every: Option<Duration>,
@@ -144,7 +144,7 @@ fn read<T: Copy>(
     Ok(Read { gaps: gaps(&values, repeat_every), points: points(&values, first), repeat_every })
 }
 
-/// What a field says, in its unit.
+/// Returns the value of a field with its unit.
 fn value(series: &Series, text: &str) -> Value {
     let number = text.parse::<f64>().ok().map(|number| number * series.factor);
     match (number, series.unit.as_str()) {
@@ -155,14 +155,14 @@ fn value(series: &Series, text: &str) -> Value {
     }
 }
 
-/// The values that are some, the first from the beginning on.
+/// Returns the points with a value; the first one starts at time zero.
 fn points<T: Copy>(values: &[(Duration, Option<T>)], first: T) -> Vec<(Duration, T)> {
     let some = values.iter().filter_map(|(at, value)| Some((*at, (*value)?)));
     let begins = values.first().is_some_and(|(_, value)| value.is_none()).then_some((Duration::ZERO, first));
     begins.into_iter().chain(some).collect()
 }
 
-/// From each row with nothing to the next with something, or to the end.
+/// Returns the intervals from each row without a value to the next row with one, or to the end.
 fn gaps<T>(values: &[(Duration, Option<T>)], end: Option<Duration>) -> Vec<(Duration, Duration)> {
     let mut gaps = Vec::new();
     let mut since = None;
@@ -180,7 +180,7 @@ fn gaps<T>(values: &[(Duration, Option<T>)], end: Option<Duration>) -> Vec<(Dura
     gaps
 }
 
-/// A packet-delivery trace in place of a rate.
+/// Reads a packet-delivery trace, which replaces a rate.
 pub(super) fn deliveries(form: &mut Form<'_>, link: &mut LinkConfig, deliveries: &mut Option<Deliveries>) {
     let deliveries = deliveries.get_or_insert_with(|| Deliveries { repeat: true, ..Deliveries::default() });
     form.required("deliveries", &mut deliveries.file, &TEXT);
@@ -203,7 +203,7 @@ pub(super) fn deliveries(form: &mut Form<'_>, link: &mut LinkConfig, deliveries:
     }
 }
 
-/// Where a path begins that is written under `key`: in the folder of the scenario, or in the working directory for the command line.
+/// Returns the folder of a path under `key`: that of the scenario file, or the working directory for the command line.
 fn folder(reading: &Reading<'_>, key: &str) -> Option<PathBuf> {
     let node = reading.get(key)?;
     Some(match &node.place {
@@ -212,7 +212,7 @@ fn folder(reading: &Reading<'_>, key: &str) -> Option<PathBuf> {
     })
 }
 
-/// The text of a file, and what it is called; a mistake if it cannot be read.
+/// Returns the text and the name of a file, or reports a mistake if it cannot be read.
 fn text(
     reading: &mut Reading<'_>,
     key: &str,
@@ -229,7 +229,7 @@ fn text(
     None
 }
 
-/// Adds the mistakes of a file.
+/// Reports the mistakes of a file.
 fn tell(reading: &mut Reading<'_>, key: &str, name: &std::sync::Arc<str>, wrong: Vec<Wrong>) {
     for Wrong { line, found, accepted } in wrong {
         let place = Place::File { file: name.clone(), line, column: 1 };

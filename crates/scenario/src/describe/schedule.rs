@@ -9,7 +9,7 @@ use crate::unit::{Codec, OrWord, RATE, Refused, TIME, TIME_ABOVE_ZERO, Words};
 
 const CONSTANT: Keys = ("constant", &["constant"]);
 const TABLE: Keys = ("table", &["table", "interpolation", "repeat-every"]);
-/// A table that may stand in a file.
+/// Table of points that may come from a file.
 const RECORDED: Keys = (
     "table",
     &["table", "interpolation", "repeat-every", "file", "column", "unit", "factor", "time", "time-unit"],
@@ -20,17 +20,17 @@ const DELIVERIES: Keys = ("deliveries", &["deliveries", "repeat"]);
 const INTERPOLATIONS: Words<Interpolation> =
     Words(&[("step", Interpolation::Step), ("linear", Interpolation::Linear)]);
 
-/// A constant, a list of points in time, or a table.
+/// Accepts a constant, a list of points in time, or a table.
 pub(super) const SHORTHAND: Shorthand =
     Shorthand { word: None, number: Some("constant"), list: Some("table") };
 
-/// A quantity as a function of time, its values written as `codec` does.
+/// A quantity as a function of time; `codec` reads and shows its values.
 pub(super) fn schedule<T: Quantity, C: Codec<T>>(form: &mut Form<'_>, schedule: &mut Schedule<T>, codec: &C) {
     let kind = form.implied_kind(name(schedule), &[CONSTANT, TABLE, SINE]);
     of_this_kind(form, kind, schedule, codec);
 }
 
-/// The delay of a link.
+/// Delay of a link.
 pub(super) fn delay(form: &mut Form<'_>, schedule: &mut Schedule<Duration>, series: &mut Option<Series>) {
     let kind = form.implied_kind(name(schedule), &[CONSTANT, RECORDED, SINE]);
     if kind == "table" && recorded::is_meant(form, series) {
@@ -44,7 +44,7 @@ pub(super) fn delay(form: &mut Form<'_>, schedule: &mut Schedule<Duration>, seri
     of_this_kind(form, kind, schedule, &TIME);
 }
 
-/// The rate of a link, or the moments at which it carries packets.
+/// Rate of a link, or its packet-delivery trace.
 pub(super) fn rate(form: &mut Form<'_>, link: &mut LinkConfig, recordings: &mut Recordings) {
     let current = if link.opportunities.is_some() { "deliveries" } else { name(&link.rate) };
     let kind = form.implied_kind(current, &[CONSTANT, DELIVERIES, RECORDED, SINE]);
@@ -55,7 +55,7 @@ pub(super) fn rate(form: &mut Form<'_>, link: &mut LinkConfig, recordings: &mut 
     (link.opportunities, recordings.deliveries) = (None, None);
     if kind == "table" && recorded::is_meant(form, &recordings.rate) {
         let (points, interpolation, repeat_every) = table_of(&mut link.rate);
-        // A link of rate zero is out.
+        // A rate of zero is an outage of the link.
         let read = |value: &Value| match value {
             Value::Text(text) if text.starts_with("0 ") => {
                 RATE.read(&Value::Text(format!("1{}", &text[1..]))).map(|_: Rate| None)
@@ -74,7 +74,7 @@ pub(super) fn rate(form: &mut Form<'_>, link: &mut LinkConfig, recordings: &mut 
     of_this_kind(form, kind, &mut link.rate, &RATE);
 }
 
-/// The parts of a table, which the schedule becomes if it is none.
+/// Returns the parts of a table. A schedule of another form is converted to one.
 fn table_of<T: Quantity>(
     schedule: &mut Schedule<T>,
 ) -> (&mut Vec<(Duration, T)>, &mut Interpolation, &mut Option<Duration>) {
@@ -120,7 +120,7 @@ fn name<T>(schedule: &Schedule<T>) -> &'static str {
     }
 }
 
-/// A value to begin with; what is read replaces it.
+/// Returns an initial value, which the parsed value replaces.
 fn some_value<T: Quantity>(schedule: &Schedule<T>) -> T {
     match schedule {
         Schedule::Constant(value) | Schedule::Sine { mean: value, .. } => *value,
@@ -141,7 +141,7 @@ fn of_kind<T: Quantity>(kind: &str, value: T) -> Schedule<T> {
     }
 }
 
-/// `[[time, value], ...]`.
+/// Codec of `[[time, value], ...]`.
 pub(super) struct Points<'a, C>(pub &'a C);
 
 impl<T, C: Codec<T>> Codec<Vec<(Duration, T)>> for Points<'_, C> {

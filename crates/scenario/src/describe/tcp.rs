@@ -11,7 +11,7 @@ use crate::unit::{
     TIME, TIME_ABOVE_ZERO, Words,
 };
 
-/// Ways to find and repair losses, by name.
+/// Loss recovery methods, keyed by name.
 pub(crate) const RECOVERIES: &[(&str, Recovery)] = &[
     ("reno", Recovery::Reno),
     ("newreno", Recovery::NewReno),
@@ -37,8 +37,8 @@ const WINDOW_VALIDATION: Words<WindowValidation> = Words(&[
 const ACK_COUNTING: Words<AckCounting> =
     Words(&[("segments", AckCounting::Segments), ("acks", AckCounting::Acks)]);
 
-/// A `tcp` table but for the header size, which belongs to a flow and not to one of its ends. Sizes in segments mean
-/// segments of `mss` bytes: those that the flow sends, also where its receiver is described.
+/// Keys of a `tcp` table, except the header size, which belongs to the flow. Sizes in segments mean segments of
+/// `mss` bytes, the sender's size, for the receiver too.
 pub(super) fn tcp(form: &mut Form<'_>, config: &mut Config, mss: u32) {
     form.field("mss", &mut config.mss, &Bytes::PACKET);
     form.field("least-mss", &mut config.least_mss, &Bytes::PACKET);
@@ -202,7 +202,7 @@ fn ack_delay(form: &mut Form<'_>, delay: &mut AckDelay) {
 
 fn keep_alive(form: &mut Form<'_>, keep_alive: &mut Option<KeepAlive>) {
     let seconds = Duration::from_secs;
-    // The defaults of RFC 9293 and of most hosts.
+    // Defaults of RFC 9293 and of most hosts.
     let usual = KeepAlive { idle: seconds(7200), interval: seconds(75), probes: 9 };
     form.option(keep_alive, ["off", "on"], usual, |form, on| {
         form.field("idle", &mut on.idle, &TIME_ABOVE_ZERO);

@@ -8,7 +8,7 @@ use crate::form::{Form, Keys, Shorthand};
 use crate::model::{Idle, Streaming, Traffic};
 use crate::unit::{Bytes, FACTOR, FEW, FLAG, RATE, SEGMENTS, SHAPE, TIME, TIME_ABOVE_ZERO, Words};
 
-/// What the application of a flow sends, in segments of `mss` bytes.
+/// Traffic of a flow's application; sizes in segments mean `mss` bytes each.
 pub(super) fn traffic(form: &mut Form<'_>, traffic: &mut Traffic, mss: u32) {
     form.variant(traffic, name, each(), |form, traffic| match traffic {
         Traffic::Bulk => {}
@@ -46,7 +46,7 @@ pub(super) fn traffic(form: &mut Form<'_>, traffic: &mut Traffic, mss: u32) {
     });
 }
 
-/// The name of a kind.
+/// Returns the name of a kind.
 pub(crate) fn name(traffic: &Traffic) -> &'static str {
     match traffic {
         Traffic::Bulk => "bulk",
@@ -63,7 +63,7 @@ pub(crate) fn name(traffic: &Traffic) -> &'static str {
     }
 }
 
-/// Traffic of each kind.
+/// Returns traffic of each kind.
 fn each() -> Vec<Traffic> {
     vec![
         Traffic::Bulk,
@@ -108,7 +108,7 @@ fn on_off(form: &mut Form<'_>, config: &mut on_off::Config) {
     form.field("on", &mut config.on, &TIME_ABOVE_ZERO);
     form.field("off", &mut config.off, &TIME);
     let name = |times: &Times| if *times == Times::Exponential { "exponential" } else { "pareto" };
-    // The shape of ns-2.
+    // The default shape of ns-2.
     let each = vec![Times::Exponential, Times::Pareto { shape: 1.5 }];
     form.table("times", Shorthand::KIND, |form| {
         form.variant(&mut config.times, name, each, |form, times| {

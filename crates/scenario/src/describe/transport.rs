@@ -6,7 +6,7 @@ use crate::form::{Form, Shorthand};
 use crate::model::{FlowGroup, Transport};
 use crate::unit::{Bytes, FLAG, OrWord, PART, PROBABILITY, RATE, TIME, TIME_ABOVE_ZERO, Words};
 
-/// What carries a flow, by name.
+/// Transport protocols, keyed by name.
 pub(crate) const TRANSPORTS: Words<Transport> = Words(&[
     ("tcp", Transport::Tcp),
     ("udp", Transport::Udp),
@@ -21,7 +21,7 @@ pub(crate) const TRANSPORTS: Words<Transport> = Words(&[
 const CONVERGENCES: Words<Convergence> =
     Words(&[("ltp", Convergence::Ltp), ("udp", Convergence::Udp), ("tcp", Convergence::Tcp)]);
 
-/// `transport` of a flow.
+/// Key `transport` of a flow.
 pub(super) fn transport(form: &mut Form<'_>, flow: &mut FlowGroup) {
     let Options { admission, stp, sctp, dtn, petra } = &mut flow.options;
     let each = TRANSPORTS.0.iter().map(|(_, transport)| *transport).collect();
@@ -68,7 +68,7 @@ fn units(form: &mut Form<'_>, options: &mut petra::Options) {
     form.field("rate", &mut options.rate, &OrWord("share", RATE));
 }
 
-/// The keys of a relay entity besides those of every node.
+/// Keys of a relay entity in addition to those of every node.
 pub(super) fn relay_entity(form: &mut Form<'_>, relay: &mut RelayConfig) {
     form.field("buffer", &mut relay.buffer, &OrWord("hop", Bytes::at_least(1)));
     form.field("high", &mut relay.high, &PART);
@@ -77,7 +77,7 @@ pub(super) fn relay_entity(form: &mut Form<'_>, relay: &mut RelayConfig) {
     form.field("back-after", &mut relay.back_after, &OrWord("never", TIME));
 }
 
-/// The keys of a bundle router besides those of every node.
+/// Keys of a bundle router in addition to those of every node.
 pub(super) fn bundle_router(form: &mut Form<'_>, router: &mut RouterConfig) {
     form.field("store", &mut router.store_bytes, &Bytes::ANY);
     form.field("custody", &mut router.custody, &FLAG);

@@ -9,7 +9,7 @@ use crate::model::{Routing, Scenario};
 use crate::tree::Node;
 use crate::unit::{Count, TEXT, TIME_ABOVE_ZERO, Words};
 
-/// A whole scenario; `defaults` is its `tcp` table.
+/// Tables of a whole scenario; `defaults` is its `tcp` table.
 pub(crate) fn world(form: &mut Form<'_>, scenario: &mut Scenario, defaults: Option<&Node>) {
     form.field("title", &mut scenario.title, &TEXT);
     form.required("duration", &mut scenario.duration, &TIME_ABOVE_ZERO);
@@ -26,7 +26,8 @@ pub(crate) fn world(form: &mut Form<'_>, scenario: &mut Scenario, defaults: Opti
     form.named("flow", &mut scenario.flows, |form, group| flow(form, group, defaults));
 }
 
-/// Reads the `tcp` table for its mistakes; each flow reads it again for its values.
+/// Reports the mistakes of the `tcp` table; each flow reads the table again for its
+/// values.
 fn check_defaults(form: &mut Form<'_>, defaults: Option<&Node>) {
     let mut config = Config::default();
     let mut header_bytes = DEFAULT_HEADER_BYTES;

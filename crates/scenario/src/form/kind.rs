@@ -4,9 +4,9 @@ use crate::suggest::did_you_mean;
 use crate::tree::{Entry, Node, Value};
 
 impl Form<'_> {
-    /// The key `kind`, by which a table says which of several kinds its value is, and the keys of that kind.
+    /// Key `kind`, which selects one of several kinds for a table's value, and the keys of that kind.
     ///
-    /// `each` is one value of each kind with its defaults, `name` says the kind of a value, and `describe` names its keys.
+    /// `each` holds one default value per kind, `name` returns the kind of a value, and `describe` names its keys.
     pub fn variant<T: Clone>(
         &mut self,
         typed: &mut T,
@@ -20,8 +20,8 @@ impl Form<'_> {
 
     /// As [`Form::variant`] without the keys of the kind, which the caller describes.
     ///
-    /// A key that only another kind has says the kind as well: `loss = { rate = 1e-4 }` is packet loss. The command line wins over the
-    /// file, be it by a kind or by such a key.
+    /// A key of only one other kind also selects that kind: `loss = { rate = 1e-4 }` is packet loss. The command line overrides
+    /// the file, with a kind or with such a key.
     pub fn choose<T: Clone>(
         &mut self,
         typed: &mut T,
@@ -44,7 +44,8 @@ impl Form<'_> {
         }
     }
 
-    /// A value that may be absent: `kind` is then the first of two names, and otherwise the second. `default` is what a present one begins with.
+    /// Optional value: `kind` is the first of two names if it is absent, else the second. `default` is the initial value of a
+    /// present one.
     pub fn option<T: Clone>(
         &mut self,
         typed: &mut Option<T>,
@@ -60,7 +61,7 @@ impl Form<'_> {
         });
     }
 
-    /// The key `kind` alone, where the kinds are no variants of one value; `current` is what the table describes unless it says so.
+    /// Key `kind` alone, if the kinds are not variants of one value. `current` is the kind if the table names none.
     pub fn kind(&mut self, current: &'static str, kinds: &[Keys]) -> &'static str {
         match self {
             Self::Read(reading) => reading.name_key("kind"),
@@ -69,7 +70,7 @@ impl Form<'_> {
         self.implied_kind(current, kinds)
     }
 
-    /// As [`Form::kind`] for a table that says it by its other keys only.
+    /// As [`Form::kind`] for a table whose other keys alone select the kind.
     pub fn implied_kind(&mut self, current: &'static str, kinds: &[Keys]) -> &'static str {
         match self {
             Self::Read(reading) => {
@@ -82,7 +83,7 @@ impl Form<'_> {
 }
 
 impl Reading<'_> {
-    /// The one of `kinds` that the table describes.
+    /// Returns the one of `kinds` that the table describes.
     fn kind(&mut self, current: &'static str, kinds: Vec<Kind>) -> &'static str {
         self.kinds = kinds;
         let written = self.get("kind").filter(|_| self.names_key("kind"));
@@ -101,7 +102,7 @@ impl Reading<'_> {
         by_argument.unwrap_or(of_file)
     }
 
-    /// The kind that is written, or a mistake.
+    /// Returns the kind written under `kind`, or reports a mistake.
     fn said_kind(&mut self, node: &Node) -> Option<&'static str> {
         let names: Vec<_> = self.kinds.iter().map(|kind| kind.name).collect();
         let text = match &node.value {
@@ -117,7 +118,7 @@ impl Reading<'_> {
         name
     }
 
-    /// The first kind with a key that `before` does not have, looking only at keys of the command line or of the file.
+    /// Returns the first kind with a key that `before` lacks, among keys of the command line or of the file.
     fn implied(&self, before: &str, by_argument: bool) -> Option<&'static str> {
         let has = |kind: &Kind, key: &str| kind.keys.contains(&key);
         let before = self.kinds.iter().find(|kind| kind.name == before);

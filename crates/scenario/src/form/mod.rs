@@ -1,9 +1,8 @@
-//! One description of a table serves three purposes: reading it, showing it, and knowing its keys.
+//! One description of a table serves to read it, to show it and to list its keys.
 //!
-//! A function that describes a table names its keys one after another, each with the variable it stands for. With a
-//! [`Form`] that reads, a key that is present replaces the variable and one that is absent leaves it, so that what the
-//! variable held before is the default. With a [`Form`] that shows, every variable becomes an entry. What was named is
-//! what is accepted: any other key is a mistake.
+//! A describing function names a table's keys in order, each with its variable. When a [`Form`] reads, a present key
+//! replaces the variable; an absent key keeps its value, which is the default. When a [`Form`] shows, every variable
+//! becomes an entry. All keys that are not named are mistakes.
 
 mod kind;
 mod reading;
@@ -13,35 +12,35 @@ pub(crate) use reading::{Reading, Report};
 use crate::tree::{Node, Table, Value};
 use crate::unit::Codec;
 
-/// A table being read or shown.
+/// A table that is read or shown.
 pub(crate) enum Form<'a> {
-    /// Reads what is there.
+    /// Reads the present keys.
     Read(Reading<'a>),
-    /// Collects what there is to show.
+    /// Collects the entries to show.
     Show(Table),
 }
 
-/// The name of a kind and the keys that only it has, besides `kind`.
+/// Name of a kind, and the keys that only this kind has, besides `kind`.
 pub(crate) type Keys = (&'static str, &'static [&'static str]);
 
-/// Which key of a table a value stands for that is written in place of the table.
+/// Keys of a table for which a bare value may replace the table.
 #[derive(Clone, Copy)]
 pub(crate) struct Shorthand {
-    /// For a word: `loss = "none"`.
+    /// Key for a word: `loss = "none"`.
     pub word: Option<&'static str>,
-    /// For a number, with or without a unit: `queue = "50 packets"`.
+    /// Key for a number, with or without a unit: `queue = "50 packets"`.
     pub number: Option<&'static str>,
-    /// For a list: `rate = [["0 s", "10 Mbit/s"], ["20 s", "5 Mbit/s"]]`.
+    /// Key for a list: `rate = [["0 s", "10 Mbit/s"], ["20 s", "5 Mbit/s"]]`.
     pub list: Option<&'static str>,
 }
 
 impl Shorthand {
-    /// Only a table will do.
+    /// Accepts only a table.
     pub const NONE: Self = Self { word: None, number: None, list: None };
-    /// The name of a kind will do.
+    /// Accepts the name of a kind.
     pub const KIND: Self = Self { word: Some("kind"), ..Self::NONE };
 
-    /// The key that `value` stands for.
+    /// Returns the key that `value` sets.
     fn key_of(self, value: &Value) -> Option<&'static str> {
         let fitting = match value {
             Value::Text(text) if !text.starts_with(|c: char| c.is_ascii_digit() || c == '-') => self.word,
@@ -49,11 +48,11 @@ impl Shorthand {
             Value::List(_) => self.list,
             Value::Flag(_) | Value::Table(_) => None,
         };
-        // A value of the wrong kind goes to some key, whose codec then says what is accepted.
+        // A value of another kind is given to some key, whose codec then reports what is accepted.
         fitting.or(self.word).or(self.number).or(self.list)
     }
 
-    /// A table of one entry, which the shorthand can say, as that entry's value.
+    /// Returns the value of a table with one entry, if the shorthand allows it.
     fn abbreviate(self, table: Table) -> Value {
         match table.entries.as_slice() {
             [entry] if self.key_of(&entry.node.value) == Some(entry.key.as_str()) => entry.node.value.clone(),
@@ -76,7 +75,7 @@ impl Form<'_> {
         }
     }
 
-    /// True if `key` holds a value in place of a table: it says everything, where a table says what differs.
+    /// True if `key` holds a bare value. It replaces all entries, while a table changes some.
     pub fn is_bare(&self, key: &str) -> bool {
         match self {
             Self::Read(reading) => {
@@ -86,14 +85,14 @@ impl Form<'_> {
         }
     }
 
-    /// Keys that belong to what is described, although it is read in a way that does not accept them.
+    /// Names keys that belong to the table but are not accepted in this form.
     pub fn also_has(&mut self, keys: &[&'static str]) {
         if let Self::Read(reading) = self {
             reading.other_keys.extend_from_slice(keys);
         }
     }
 
-    /// A key that may be absent.
+    /// Names an optional key.
     pub fn field<T>(&mut self, key: &'static str, typed: &mut T, codec: &impl Codec<T>) {
         match self {
             Self::Read(reading) => reading.field(key, typed, codec),
@@ -101,7 +100,7 @@ impl Form<'_> {
         }
     }
 
-    /// A key that must be present, unless this table only says what differs from another.
+    /// Names a required key. In a table of differences it is optional.
     pub fn required<T>(&mut self, key: &'static str, typed: &mut T, codec: &impl Codec<T>) {
         if let Self::Read(reading) = self {
             reading.require(key, &codec.accepted());
@@ -109,7 +108,7 @@ impl Form<'_> {
         self.field(key, typed, codec);
     }
 
-    /// A key whose value is a table, or a value that stands for a table of one entry.
+    /// Names a key with a table, or with a bare value that replaces a table of one entry.
     pub fn table(&mut self, key: &'static str, shorthand: Shorthand, describe: impl FnOnce(&mut Form<'_>)) {
         match self {
             Self::Read(reading) => reading.table(key, shorthand, describe),
@@ -120,7 +119,7 @@ impl Form<'_> {
         }
     }
 
-    /// As [`Form::table`], but must be present.
+    /// As [`Form::table`], but required.
     pub fn required_table(
         &mut self,
         key: &'static str,
@@ -134,7 +133,7 @@ impl Form<'_> {
         self.table(key, shorthand, describe);
     }
 
-    /// A table of those keys of this one that have another value, such as the other direction of a link.
+    /// Names a table of the keys of this one whose values differ, such as the other direction of a link.
     pub fn differing(&mut self, key: &'static str, describe: impl FnOnce(&mut Form<'_>)) {
         let base = match self {
             Self::Read(_) => Table::default(),
@@ -143,7 +142,7 @@ impl Form<'_> {
         self.differing_from(&base, key, describe);
     }
 
-    /// A table of those keys of `base` that have another value.
+    /// Names a table of the keys of `base` whose values differ.
     pub fn differing_from(&mut self, base: &Table, key: &'static str, describe: impl FnOnce(&mut Form<'_>)) {
         match self {
             Self::Read(reading) => reading.differing(key, describe),
@@ -157,7 +156,7 @@ impl Form<'_> {
         }
     }
 
-    /// A key whose entries are things with names of the user's choice.
+    /// Names a key whose entries have names chosen by the user.
     pub fn named<T: Named>(
         &mut self,
         key: &'static str,
@@ -177,15 +176,15 @@ impl Form<'_> {
     }
 }
 
-/// A thing with a name, made before its table is read.
+/// A named entry, made before its table is read.
 pub(crate) trait Named {
-    /// The thing before anything is known of it.
+    /// Makes the entry with default values.
     fn named(name: &str) -> Self;
-    /// Its name.
+    /// Returns its name.
     fn name(&self) -> &str;
 }
 
-/// What `describe` shows.
+/// Returns the table that `describe` shows.
 pub(crate) fn show(describe: impl FnOnce(&mut Form<'_>)) -> Table {
     let mut form = Form::Show(Table::default());
     describe(&mut form);
@@ -195,7 +194,7 @@ pub(crate) fn show(describe: impl FnOnce(&mut Form<'_>)) -> Table {
     }
 }
 
-/// Reads `table`, which stands at `path`, and reports every mistake in it.
+/// Reads `table` at `path`, and reports every mistake in it.
 pub(crate) fn read(table: &Node, path: &str, report: &mut Report, describe: impl FnOnce(&mut Form<'_>)) {
     reading::read(reading::Reading::of(table, path, report), describe);
 }

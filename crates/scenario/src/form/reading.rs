@@ -4,7 +4,7 @@ use crate::suggest::did_you_mean;
 use crate::tree::{Entry, Node, Table, Value};
 use crate::unit::{Codec, Refused};
 
-/// Keys as other tools call them.
+/// Names of keys in other tools, with the accepted names.
 const SYNONYMS: &[(&str, &str)] = &[
     ("bandwidth", "rate"),
     ("bw", "rate"),
@@ -27,9 +27,9 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("number", "count"),
 ];
 
-/// Nodes, links, flows: so many groups of each. All are looked for by name.
+/// Maximum number of groups of nodes, links and flows each. All are searched by name.
 const MOST_GROUPS: usize = 10_000;
-/// Further mistakes are discarded.
+/// Maximum number of mistakes; further ones are discarded.
 const MOST_MISTAKES: usize = 1000;
 
 /// The mistakes found so far.
@@ -39,14 +39,14 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds a mistake, once.
+    /// Adds a mistake, unless it was already reported.
     pub fn add(&mut self, mistake: Mistake) {
         if self.mistakes.len() < MOST_MISTAKES && !self.mistakes.contains(&mistake) {
             self.mistakes.push(mistake);
         }
     }
 
-    /// `value` if there was no mistake.
+    /// Returns `value` if there was no mistake.
     pub fn unless_mistaken<T>(self, value: T) -> Result<T, Error> {
         if self.mistakes.is_empty() { Ok(value) } else { Err(Error::Mistakes(self.mistakes)) }
     }
@@ -56,42 +56,43 @@ impl Report {
     }
 }
 
-/// One kind of thing that a table may describe.
+/// One of the kinds that a table may describe.
 #[derive(Debug)]
 pub(super) struct Kind {
-    /// What the table says under `kind`.
+    /// Name of the kind, the value of `kind`.
     pub name: &'static str,
     /// The other keys.
     pub keys: Vec<&'static str>,
 }
 
-/// A table being read.
+/// A table that is read.
 pub(crate) struct Reading<'a> {
-    /// Where the table is written.
+    /// Place of the table.
     place: &'a Place,
     /// Path of the table.
     path: String,
     /// Entries; `None` if the table is a bare value or could not be read.
     table: Option<&'a Table>,
-    /// A value in place of the table, and the key it stands for.
+    /// A bare value in place of the table, and the key that it sets.
     bare: Option<(&'static str, &'a Node)>,
-    /// Only says what differs from another table, so that every key may be absent.
+    /// True for a table of differences, whose keys are all optional.
     partial: bool,
     /// Keys named so far.
     keys: Vec<&'static str>,
-    /// Keys that belong to the table and are not accepted in the way in which it is read.
+    /// Keys that belong to the table but are not accepted in this form.
     pub(super) other_keys: Vec<&'static str>,
-    /// The kinds of thing the table may describe, if there are several.
+    /// Kinds that the table may describe, if there are several.
     pub(super) kinds: Vec<Kind>,
-    /// Keys not named are read by someone else.
+    /// True if another reader handles keys that are not named.
     open: bool,
-    /// The command line chose another kind than the file: what the file says of its own is forgotten.
+    /// True if the command line chose another kind than the file. The file's keys of its kind are
+    /// then ignored.
     pub(super) overruled: bool,
     /// The mistakes found so far.
     pub report: &'a mut Report,
 }
 
-/// Runs a description over a reading, then looks for keys it did not name.
+/// Runs a description, then reports keys that it did not name.
 pub(super) fn read(reading: Reading<'_>, describe: impl FnOnce(&mut Form<'_>)) {
     let mut form = Form::Read(reading);
     describe(&mut form);
@@ -101,7 +102,7 @@ pub(super) fn read(reading: Reading<'_>, describe: impl FnOnce(&mut Form<'_>)) {
 }
 
 impl<'a> Reading<'a> {
-    /// Of a node that is a table.
+    /// Makes a reading of a node that holds a table.
     pub fn of(node: &'a Node, path: &str, report: &'a mut Report) -> Self {
         Self {
             place: &node.place,
@@ -118,13 +119,13 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// What is written under `key`.
+    /// Returns the value of `key`.
     pub fn get(&self, key: &str) -> Option<&'a Node> {
         let written = self.table.and_then(|table| table.get(key));
         written.or_else(|| self.bare.filter(|(stands_for, _)| *stands_for == key).map(|(_, node)| node))
     }
 
-    /// The key that a value in place of the table stands for.
+    /// Returns the key that the bare value sets.
     pub(super) fn bare_key(&self) -> Option<(&'static str, &'a Place)> {
         self.bare.map(|(key, node)| (key, &node.place))
     }
@@ -133,31 +134,31 @@ impl<'a> Reading<'a> {
         self.keys.contains(&key)
     }
 
-    /// Entries other than a bare value.
+    /// Returns the entries, without a bare value.
     pub fn entries(&self) -> &'a [Entry] {
         self.table.map_or(&[], |table| &table.entries)
     }
 
-    /// Path of `key` in this table.
+    /// Returns the path of `key` in this table.
     pub fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// Names a key.
+    /// Records a key as named.
     pub fn name_key(&mut self, key: &'static str) {
         if !self.keys.contains(&key) {
             self.keys.push(key);
         }
     }
 
-    /// The entries not named, which the caller reads and reports.
+    /// Returns the entries not named, which the caller reads and reports.
     pub fn rest(&mut self) -> impl Iterator<Item = &'a Entry> + use<'a> {
         self.open = true;
         let keys = self.keys.clone();
         self.entries().iter().filter(move |entry| !keys.iter().any(|key| *key == entry.key))
     }
 
-    /// Reports the value of `key`.
+    /// Reports the value of `key` as a mistake.
     pub fn refuse(&mut self, key: &str, node: &Node, accepted: String, suggestion: Option<String>) {
         let found = match &node.value {
             Value::Table(_) => "a table".to_owned(),
@@ -253,7 +254,7 @@ impl<'a> Reading<'a> {
             let accepted = format!("a table with {}", keys_of(describe).join(", "));
             return self.refuse(&entry.key, &entry.node, accepted, None);
         }
-        // A mistake about something absent is shown where the name is written.
+        // A mistake about an absent key is shown at the entry's name.
         self.inside(&entry.key, &entry.node, |inner| {
             read(Reading { place: &entry.place, ..inner }, describe)
         });
@@ -265,7 +266,7 @@ impl<'a> Reading<'a> {
         read(Reading::of(node, &path, self.report));
     }
 
-    /// The key that others call `key`.
+    /// Returns the accepted name of a key of other tools.
     fn synonym(&self, key: &str) -> Option<String> {
         let (_, ours) = SYNONYMS.iter().find(|(theirs, ours)| *theirs == key && self.keys.contains(ours))?;
         Some(format!("`{ours}`"))
@@ -299,7 +300,7 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// The keys of what is described, those first that it names.
+/// Returns the keys of a description, those that it names first.
 pub(super) fn keys_of(describe: impl FnOnce(&mut Form<'_>)) -> Vec<&'static str> {
     let nothing = Node::computed(Value::Table(Table::default()));
     let mut report = Report::default();

@@ -1,6 +1,6 @@
-//! The parameters of an algorithm, read and shown through the serde implementation of its configuration type.
+//! Parameters of an algorithm, read and shown through serde on its configuration type.
 //!
-//! Times and rates have units here as everywhere in a scenario, and keys have hyphens where Rust has underscores.
+//! Times and rates have units here as in the rest of a scenario. Keys have hyphens instead of Rust's underscores.
 
 mod read;
 mod show;

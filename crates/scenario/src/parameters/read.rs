@@ -12,20 +12,20 @@ use crate::suggest::did_you_mean;
 use crate::tree::{Entry, Node, Value};
 use crate::unit::{Codec, RATE, TIME};
 
-/// Why a parameter was refused.
+/// Reason why a parameter was refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    /// The parameter as it was written.
+    /// The parameter as written.
     pub key: String,
-    /// There is no such parameter; otherwise its value does not fit.
+    /// True if there is no such parameter; false if its value is invalid.
     pub unknown: bool,
-    /// What is accepted.
+    /// Accepted values.
     pub accepted: String,
-    /// What was probably meant.
+    /// Value that was probably meant.
     pub suggestion: Option<String>,
 }
 
-/// The algorithm registered as `law` with the parameters in `entries`.
+/// Returns the algorithm registered as `law` with the parameters in `entries`.
 pub(crate) fn read(law: &str, entries: &[&Entry]) -> Result<Algorithm, Fault> {
     if let Some(own) = own_algorithms().iter().find(|custom| custom.name == law) {
         let none = |entry: &&&Entry| <Fault as de::Error>::unknown_field(&entry.key, &[]);
@@ -100,7 +100,7 @@ fn hyphened(field: &str) -> String {
 /// The parameters as a serde map.
 struct Parameters<'a> {
     entries: &'a [&'a Entry],
-    /// The entry whose value comes next.
+    /// Entry whose value is read next.
     current: Option<&'a Entry>,
 }
 
@@ -124,7 +124,8 @@ impl<'de> MapAccess<'de> for Parameters<'_> {
         let Some((entry, rest)) = self.entries.split_first() else { return Ok(None) };
         self.entries = rest;
         self.current = Some(entry);
-        // An underscore is not how parameters are written here, so it must not be found.
+        // Parameters are written with hyphens, so a name with an underscore must not
+        // match.
         let field = entry.key.replace('_', " ").replace('-', "_");
         let key = seed.deserialize(field.into_deserializer());
         key.map(Some).map_err(|fault: Fault| Fault { key: entry.key.clone(), ..fault })
@@ -136,11 +137,11 @@ impl<'de> MapAccess<'de> for Parameters<'_> {
     }
 }
 
-/// One value.
+/// A single value.
 struct Parameter<'a>(&'a Node);
 
 impl Parameter<'_> {
-    /// A quantity with a unit, which the configuration type holds as a bare number.
+    /// Reads a quantity with a unit, which the configuration type holds as a bare number.
     fn quantity<T>(&self, codec: &impl Codec<T>) -> Result<T, Fault> {
         codec
             .read(&self.0.value)

@@ -6,12 +6,13 @@ use serde::ser::{self, Impossible, Serialize, SerializeStruct, Serializer};
 
 use crate::tree::{Node, Table, Value};
 
-/// The parameters of `algorithm` as a table; empty for a user's own, whose parameters are not known.
+/// Returns the parameters of `algorithm` as a table; empty for a user's own algorithm, whose
+/// parameters are unknown.
 pub(crate) fn show(algorithm: &Algorithm) -> Table {
     algorithm.parameters(Parameters).expect("an algorithm's parameters are scalars")
 }
 
-/// A parameter that is no scalar: a mistake of the algorithm's author.
+/// Error for a parameter that is not a scalar, a mistake of the algorithm's author.
 #[derive(Debug)]
 pub(crate) struct NoScalar(String);
 
@@ -39,7 +40,7 @@ macro_rules! refuse_scalars {
     };
 }
 
-/// What a serializer of scalars, or of one struct of scalars, has no use for.
+/// Methods that a serializer of scalars, or of one struct of scalars, does not support.
 macro_rules! refuse_compounds {
     () => {
         type SerializeSeq = Impossible<Self::Ok, NoScalar>;
@@ -98,7 +99,7 @@ macro_rules! refuse_compounds {
     };
 }
 
-/// The configuration of an algorithm: one struct, or nothing.
+/// Serializer of an algorithm's configuration: one struct, or nothing.
 struct Parameters;
 
 impl Serializer for Parameters {
@@ -145,7 +146,7 @@ impl Serializer for Parameters {
     }
 }
 
-/// The fields seen so far.
+/// Fields serialized so far.
 struct Fields(Table);
 
 impl SerializeStruct for Fields {
@@ -166,7 +167,7 @@ impl SerializeStruct for Fields {
     }
 }
 
-/// One scalar.
+/// Serializer of one scalar.
 struct Parameter;
 
 macro_rules! show_scalars {

@@ -1,4 +1,4 @@
-//! Routes of a world that change with time: every node knows its next hop to every destination, until something changes.
+//! Routes that change over time. Every node knows its next hop to every destination; changes take effect at once.
 
 use std::iter::successors;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use sky::Sky;
 
 mod sky;
 
-/// The next hops of all nodes at this time, and when they change.
+/// Current next hops of all nodes, and the times of their changes.
 #[derive(Clone, Debug)]
 pub struct RoutingTable {
     graph: Arc<Graph>,
     destinations: Vec<NodeId>,
-    /// By destination.
+    /// Next hops, indexed by destination.
     trees: Vec<Tree>,
-    /// The ways through the constellation.
+    /// Paths through the constellation.
     sky: Option<Sky>,
-    /// Links that are out.
+    /// True for links in outage.
     out: Vec<bool>,
     changes: Vec<Change>,
-    /// Changes that have happened.
+    /// Number of changes that have happened.
     done: usize,
 }
 
-/// A link goes out or comes back.
+/// Start or end of a link's outage.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Change {
     at: Instant,
@@ -38,7 +38,7 @@ struct Change {
 }
 
 impl RoutingTable {
-    /// For a world in which routes change: with the sky, or around outages. Knows no destination yet.
+    /// Makes the table of a world with a constellation or with routes around outages. It has no destinations yet.
     pub fn new(topology: &Topology<'_>, routing: Routing) -> Self {
         let mut changes = match routing {
             Routing::Fixed => Vec::new(),
@@ -56,7 +56,7 @@ impl RoutingTable {
         }
     }
 
-    /// The number of a destination.
+    /// Returns the number of a destination, which is added if it is new.
     pub fn destination(&mut self, node: NodeId) -> u32 {
         let known = self.destinations.iter().position(|known| *known == node);
         let number = known.unwrap_or_else(|| {
@@ -67,23 +67,23 @@ impl RoutingTable {
         number as u32
     }
 
-    /// How many destinations there are.
+    /// Returns the number of destinations.
     pub fn destination_count(&self) -> u32 {
         self.destinations.len() as u32
     }
 
-    /// The node that a link leads to.
+    /// Returns the node that a link leads to.
     pub fn head(&self, link: LinkId) -> NodeId {
         self.graph.hop(link).to
     }
 
-    /// When the next hops change; [`Instant::FAR_FUTURE`] if they stay.
+    /// Returns the time of the next change; [`Instant::FAR_FUTURE`] if there is none.
     pub fn next_change(&self) -> Instant {
         let outage = self.changes.get(self.done).map_or(Instant::FAR_FUTURE, |change| change.at);
         outage.min(self.sky.as_ref().map_or(Instant::FAR_FUTURE, Sky::next_moment))
     }
 
-    /// Lets all changes up to `now` happen.
+    /// Applies all changes up to `now`.
     pub fn change(&mut self, now: Instant) {
         if let Some(sky) = &mut self.sky {
             sky.turn(now);
@@ -100,39 +100,39 @@ impl RoutingTable {
         }
     }
 
-    /// The links that were given up since the last time this was asked, and what becomes of the packets on them.
+    /// Returns the links given up since the last call, and the treatment of the packets on them.
     pub fn given_up(&mut self) -> (Vec<LinkId>, InFlight) {
         let nothing = (Vec::new(), InFlight::Rerouted);
         self.sky.as_mut().map_or(nothing, |sky| (sky.take_given_up(), sky.in_flight()))
     }
 
-    /// What a packet to a destination meets next at a node.
+    /// Returns the next hop at a node for packets to a destination.
     #[inline]
     pub fn next(&self, destination: u32, node: NodeId) -> NextHop {
         let tree = &self.trees[destination as usize];
         let next = match (tree.next_hops[node as usize], &self.sky, tree.landing) {
             _ if self.destinations[destination as usize] == node => return NextHop::Here,
-            // Of satellites only the sky knows.
+            // The constellation's table covers the satellites.
             (NOWHERE | THROUGH_SKY, Some(sky), Some(landing)) => sky.next_hop(landing, node),
             (next, ..) => next,
         };
         if next == NOWHERE { NextHop::None } else { NextHop::Link(next) }
     }
 
-    /// The links that a packet to a destination takes from a node, if the next hops stay.
+    /// Returns the links from a node to a destination, by the present next hops.
     pub fn way(&self, destination: u32, from: NodeId) -> impl Iterator<Item = LinkId> {
         let next = move |node| match self.next(destination, node) {
             NextHop::Link(link) => Some(link),
             NextHop::Here | NextHop::None => None,
         };
-        // No way leads over a link twice.
+        // Limit: no path uses a link twice.
         successors(next(from), move |link| next(self.head(*link))).take(self.out.len())
     }
 }
 
 impl RoutingTable {
-    /// Which flows ever have a link in common at the same time until the end, directly or by way of others. Each has two `ways`, one after
-    /// the other: the node at which packets begin it, and their destination. Afterwards the next hops are those of the end.
+    /// Groups flows that share a link at the same time before the end, directly or through other flows. Each flow has two
+    /// consecutive `ways`: the node where its packets enter, and their destination. Afterwards the table is at the end time.
     pub fn find_together(&mut self, ways: &[(NodeId, u32)], end: Instant) -> Components {
         let mut together = Components::new((ways.len() / 2) as u32);
         loop {
@@ -151,7 +151,7 @@ impl RoutingTable {
     }
 }
 
-/// When links go out and come back.
+/// Returns the starts and ends of the links' outages.
 fn outages(topology: &Topology<'_>) -> Vec<Change> {
     let changes = topology.links().enumerate().flat_map(|(link, edge)| {
         let link = link as LinkId;
@@ -162,14 +162,14 @@ fn outages(topology: &Topology<'_>) -> Vec<Change> {
     changes.collect()
 }
 
-/// Where a packet goes from a node.
+/// Next hop of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NextHop {
-    /// Over this link.
+    /// This link.
     Link(LinkId),
-    /// This is its destination.
+    /// The node is the destination.
     Here,
-    /// No way leads on.
+    /// There is no path.
     None,
 }
 
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(routing.next(b, 1), NextHop::Here);
     }
 
-    /// The flow from x to b takes the link from y to b only during the outage.
+    /// The flow from x to b uses the link from y to b only during the outage.
     #[test]
     fn flows_are_together_that_ever_have_a_link_in_common() {
         let scenario = Draft::parse("detour.toml", DETOUR).and_then(|draft| draft.scenario()).unwrap();
@@ -237,7 +237,7 @@ mod tests {
         let [a, b, x, y] = [0, 1, 2, 3].map(|node| (node, routing.destination(node)));
         let ways =
             |pairs: [_; 3]| pairs.map(|((from, _), (_, to)): ((NodeId, u32), (NodeId, u32))| (from, to));
-        // Three flows, each with its way back: x to b, y to b, and a to x.
+        // Three flows, each with its reverse path: x to b, y to b, and a to x.
         let all = [ways([(x, b), (b, x), (y, b)]), ways([(b, y), (a, x), (x, a)])].concat();
         assert_eq!(routing.way(b.1, 0).collect::<Vec<_>>(), [0, 2]);
         assert_eq!(routing.clone().find_together(&all, at(9)).firsts(), [0, 1, 2]);

@@ -1,4 +1,4 @@
-//! Ways through a constellation: the plan of the scenario, turned page by page.
+//! Paths through a constellation: executes the precomputed plan of the scenario.
 
 use std::sync::Arc;
 
@@ -8,24 +8,24 @@ use crate::members::{LinkId, NodeId};
 use crate::sky::{InFlight, SkyPlan};
 use crate::topology::{NOWHERE, Topology};
 
-/// The next hops of satellites and ground stations at this time.
+/// Current next hops of satellites and ground stations.
 #[derive(Clone, Debug)]
 pub struct Sky {
     plan: Arc<SkyPlan>,
     /// Nodes of the ground stations.
     stations: Vec<NodeId>,
-    /// Where the plan's satellites begin among the nodes, and its links among the links.
+    /// First satellite among the nodes, and first constellation link among the links.
     first_node: NodeId,
     first_link: LinkId,
-    /// By ground station at which packets land, and node.
+    /// Next hops, indexed by the destination's ground station and by node.
     next_hops: Vec<Vec<LinkId>>,
-    /// Moments that have passed.
+    /// Number of executed moments.
     done: usize,
     given_up: Vec<LinkId>,
 }
 
 impl Sky {
-    /// At the beginning of a plan.
+    /// Makes the state at the beginning of a plan.
     pub fn new(plan: Arc<SkyPlan>, topology: &Topology<'_>) -> Self {
         let stations = topology.graph.stations.clone();
         let mut sky = Self {
@@ -41,12 +41,12 @@ impl Sky {
         sky
     }
 
-    /// When something changes next; [`Instant::FAR_FUTURE`] if nothing does.
+    /// Returns the time of the next change; [`Instant::FAR_FUTURE`] if there is none.
     pub fn next_moment(&self) -> Instant {
         self.plan.moments.get(self.done).map_or(Instant::FAR_FUTURE, |moment| moment.at)
     }
 
-    /// Lets everything happen up to `now`.
+    /// Applies all changes up to `now`.
     pub fn turn(&mut self, now: Instant) {
         while let Some(moment) = self.plan.moments.get(self.done).filter(|moment| moment.at <= now) {
             for turn in &moment.turns {
@@ -60,17 +60,17 @@ impl Sky {
         }
     }
 
-    /// The link that leads from a node towards a ground station; [`NOWHERE`] if none does.
+    /// Returns the link from a node towards a ground station; [`NOWHERE`] without a path.
     pub fn next_hop(&self, landing: u32, node: NodeId) -> LinkId {
         self.next_hops[landing as usize][node as usize]
     }
 
-    /// The directions of links that were given up since the last time.
+    /// Returns the link directions given up since the last call.
     pub fn take_given_up(&mut self) -> Vec<LinkId> {
         std::mem::take(&mut self.given_up)
     }
 
-    /// What becomes of the packets on them.
+    /// Returns the treatment of the packets on them.
     pub fn in_flight(&self) -> InFlight {
         self.plan.in_flight
     }

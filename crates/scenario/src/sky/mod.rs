@@ -1,4 +1,4 @@
-//! Constellations in a scenario: what a user writes, and what it means for links and routes over time.
+//! Constellations in a scenario: their description, and the resulting links and routes over time.
 
 mod model;
 mod path;

@@ -1,4 +1,4 @@
-//! A constellation as a user describes it.
+//! Description of a constellation by the user.
 
 use std::sync::Arc;
 
@@ -6,71 +6,72 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{LinkConfig, QueueConfig};
 use bentpipe_orbit::{Constellation, Grid, Handover, OrbitError, Rules, Shell, Sky, Spread, Station};
 
-/// Satellites, and the links that they offer.
+/// Satellites with their links.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ConstellationGroup {
     /// Name of the constellation.
     pub name: String,
-    /// How the satellites move.
+    /// Motion of the satellites.
     pub orbits: Orbits,
-    /// A satellite is used while it stands higher than this above the horizon, in degrees.
+    /// Minimum elevation above the horizon for a usable satellite, in degrees.
     pub elevation_mask_deg: f64,
-    /// Which of those serves a ground station.
+    /// Rule that selects the serving satellite.
     pub handover: Handover,
-    /// Links between satellites; none for bent pipes.
+    /// Links between satellites; `None` for bent pipes.
     pub grid: Option<Grid>,
-    /// Time between two steps, at which links and routes may change.
+    /// Time between two steps. Links and routes may change only at a step.
     pub step: Duration,
-    /// What becomes of packets when their link is given up.
+    /// Treatment of packets on a link that is given up.
     pub in_flight: InFlight,
-    /// How long a link between ground and satellite carries nothing after a station has changed to it.
+    /// Outage of a ground link after a station has switched to it.
     pub interruption: Duration,
-    /// From a ground station up to a satellite; the delay is that of the geometry.
+    /// Link from a ground station to a satellite; its delay follows from the geometry.
     pub up: LinkConfig,
-    /// Down to a ground station.
+    /// Link from a satellite to a ground station.
     pub down: LinkConfig,
-    /// From satellite to satellite.
+    /// Link between satellites.
     pub between: LinkConfig,
 }
 
-/// How the satellites of a constellation move.
+/// Motion of the satellites.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Orbits {
-    /// On circular orbits.
+    /// Circular orbits.
     Shell(Shell),
-    /// Not at all, seen from the ground: over these longitudes in degrees east.
+    /// Geostationary satellites at these longitudes, in degrees east.
     Geostationary(Vec<f64>),
-    /// As two-line elements say.
+    /// Orbits from two-line elements.
     Elements {
         /// Name of built-in elements, or path of a file.
         file: String,
-        /// What is in it.
+        /// Content of the file.
         text: Arc<str>,
     },
 }
 
-/// What becomes of packets when their link is given up.
+/// Treatment of packets on a link that is given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InFlight {
-    /// Packets being sent or on the path arrive, and go on by the new routes; those that wait are rerouted at once.
+    /// Packets being sent or on the path arrive, and continue on the new routes. Queued packets are rerouted at
+    /// once.
     Rerouted,
-    /// All packets of the link are lost: those that wait, those being sent and those on the path.
+    /// All packets of the link are lost: queued, being sent or on the path.
     Lost,
 }
 
-/// Where a ground station stands.
+/// Position of a ground station.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Position {
     /// Degrees north of the equator.
     pub latitude_deg: f64,
     /// Degrees east of Greenwich.
     pub longitude_deg: f64,
-    /// It has an antenna for every satellite in view.
+    /// True for a gateway with an antenna for every satellite in view.
     pub gateway: bool,
 }
 
 impl ConstellationGroup {
-    /// One of which only the name is known.
+    /// Makes a constellation with default values, of which only the name is known.
     pub(crate) fn unread(name: &str) -> Self {
         let link = LinkConfig::new(Rate::ZERO, Duration::ZERO, QueueConfig::default());
         Self {
@@ -88,10 +89,10 @@ impl ConstellationGroup {
         }
     }
 
-    /// The satellites.
+    /// Returns the satellites.
     ///
     /// # Errors
-    /// If they cannot fly.
+    /// If the orbits are invalid.
     pub fn fly(&self) -> Result<Constellation, OrbitError> {
         match &self.orbits {
             Orbits::Shell(shell) => Constellation::of_shell(shell),
@@ -100,7 +101,7 @@ impl ConstellationGroup {
         }
     }
 
-    /// By what rules links are held.
+    /// Returns the rules for links.
     pub fn rules(&self) -> Rules {
         Rules {
             elevation_mask_deg: self.elevation_mask_deg,
@@ -110,10 +111,10 @@ impl ConstellationGroup {
         }
     }
 
-    /// The sky over ground stations, at time zero.
+    /// Returns the view of the constellation from ground stations, at time zero.
     ///
     /// # Errors
-    /// If a rule or a station makes no sense.
+    /// If a rule or a station is invalid.
     pub fn sky<'a>(
         &self,
         constellation: &'a Constellation,

@@ -1,4 +1,4 @@
-//! The path between two ground stations as one link: for worlds without satellites.
+//! Path between two ground stations as a single link, for worlds without satellites.
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::{Interpolation, LinkConfig, Outage, OutageEffect, Outages, Schedule};
@@ -7,21 +7,22 @@ use bentpipe_orbit::{Constellation, OrbitError, PathTable, path_tables};
 use crate::model::Scenario;
 use crate::sky::ConstellationGroup;
 
-/// Delay and outages of a path over time, ready for a link, and the table that they come from.
+/// Delay and outages of a path over time, as input of a link, and the underlying table.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SkyPath {
-    /// One-way delay: straight lines from step to step along one path, a jump where the path changes, constant while there is none.
+    /// One-way delay: linear between steps of the same path, a jump at a path change, constant without a path.
     pub delay_one_way: Schedule<Duration>,
-    /// Times without a path: what is on it then is lost.
+    /// Intervals without a path. Packets on it at their start are lost.
     pub outages: Outages,
-    /// The path itself.
+    /// Table of the path.
     pub table: PathTable,
 }
 
-/// The paths between pairs of ground stations, given by their numbers among those of the scenario, over its duration.
+/// Returns the paths between pairs of ground stations over the scenario's duration. Stations are given by their numbers in the
+/// scenario.
 ///
 /// # Errors
-/// If the satellites cannot fly until its end.
+/// If the orbits end before the scenario.
 pub fn sky_paths(
     scenario: &Scenario,
     (group, constellation): (&ConstellationGroup, &Constellation),
@@ -32,13 +33,12 @@ pub fn sky_paths(
     Ok(tables.into_iter().map(SkyPath::of).collect())
 }
 
-/// The path through the constellation of a scenario from one ground station to another, given by their numbers, as two links: up at the
-/// rate and with the queue of the ground station, with the delay and the outages of the whole path over time; then down, where all
-/// handovers interrupt it. Queueing at links between satellites is left out: they are much faster in any constellation that
-/// has them.
+/// Returns the path between two ground stations, given by number, as two links. The first has the station's uplink rate and
+/// queue, with delay and outages of the whole path. The second is the downlink, with the interruptions of all handovers. Queueing
+/// at links between satellites is left out: they are much faster in any constellation that has them.
 ///
 /// # Errors
-/// If the satellites cannot fly until the end of the scenario.
+/// If the orbits end before the scenario.
 pub fn sky_as_links(
     scenario: &Scenario,
     group: &ConstellationGroup,
@@ -52,8 +52,8 @@ pub fn sky_as_links(
     Ok([up, LinkConfig { outages: interruptions(&table, group.interruption), ..group.down.clone() }])
 }
 
-/// The times after each handover during which nothing passes the ground, as seen at the end of the path: a handover at its beginning shows
-/// there when what it held up would have arrived.
+/// Returns the interruptions after handovers, as seen at the end of the path. A handover at the path's start is seen there one
+/// path delay later.
 fn interruptions(table: &PathTable, length: Duration) -> Outages {
     let mut begins = Vec::new();
     for pair in table.changes.windows(2) {
@@ -88,7 +88,7 @@ fn delays(table: &PathTable) -> Schedule<Duration> {
         let changes_now = changes.next_if_eq(&index).is_some();
         let held = points.last().map(|(_, delay)| *delay);
         let Some(delay) = delay.or(held) else { continue };
-        // The path before lasts until now: its delay does not slide into that of the next one.
+        // The previous path ends just before now, so that its delay is not interpolated towards the next path's.
         let before = at(index).saturating_sub(Duration::from_nanos(1));
         match points.last() {
             None if index > 0 => points.push((Duration::ZERO, delay)),
@@ -130,7 +130,7 @@ mod tests {
         };
         let at = |millis| Instant::ZERO + ms(millis);
         let outages = interruptions(&table, ms(25));
-        // The first satellite changes at 10 s, the last one at 20 s; a path that begins anew was not interrupted but out.
+        // The first satellite changes at 10 s, the last one at 20 s. A path after an outage has no interruption.
         let expected =
             [Outage { from: at(10_040), to: at(10_065) }, Outage { from: at(20_000), to: at(20_025) }];
         assert_eq!((outages.intervals.as_slice(), outages.effect), (&expected[..], OutageEffect::Cut));

@@ -1,6 +1,6 @@
-//! What a constellation does in the time of a scenario: which links there are, and when routes lead over them.
+//! Plan of a constellation over a scenario's duration: its links, and the times of route changes.
 //!
-//! It does not depend on packets, so all of it is known in advance. Only what the flows use is made.
+//! The plan does not depend on packets, so it is computed in advance, for the links that flows use.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::members::NodeId;
 use crate::model::Scenario;
 use crate::sky::{ConstellationGroup, InFlight};
 
-/// A satellite that was on the path to a station keeps its route for this time: more than packets wait in any queue on it.
+/// Time for which a satellite that left the path to a station keeps its route. It exceeds the waiting time in any queue.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// A node in the sky or at its foot.
+/// A satellite or a ground station.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum SkyNode {
-    /// A ground station: its number among those of the scenario.
+    /// A ground station, by its number in the scenario.
     Station(u32),
     /// A satellite.
     Satellite(Satellite),
@@ -27,16 +27,16 @@ pub enum SkyNode {
 /// A duplex link of a constellation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SkyLink {
-    /// Near end, a station if one of the two is, and far end.
+    /// Near and far end; a ground station is always the near end.
     pub ends: [SkyNode; 2],
-    /// How long light takes.
+    /// Propagation delay.
     pub delay_one_way: Schedule<Duration>,
-    /// When it carries nothing though it exists.
+    /// Intervals in which the existing link is interrupted.
     pub outages: Outages,
 }
 
 impl SkyLink {
-    /// The link from the near end to the far end, and back, as the constellation offers it.
+    /// Returns the configuration of both directions, as the constellation defines it.
     pub fn configs(&self, group: &ConstellationGroup) -> [LinkConfig; 2] {
         let ConstellationGroup { up, down, between, .. } = group;
         let to_ground = matches!(self.ends[0], SkyNode::Station(_));
@@ -49,45 +49,45 @@ impl SkyLink {
     }
 }
 
-/// The next hop of a node changes.
+/// Change of a node's next hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Turn {
-    /// For packets to this station.
+    /// Destination station of the packets.
     pub landing: u32,
-    /// At this node.
+    /// Node whose next hop changes.
     pub node: SkyNode,
-    /// Number of the link and direction: twice the number in [`SkyPlan::links`], and one more from far to near; none without a route.
+    /// Link direction: twice the number in [`SkyPlan::links`], plus one from far to near. `None` without a route.
     pub link: Option<u32>,
 }
 
-/// What changes at one time.
+/// All changes at one time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Moment {
-    /// When.
+    /// Time of the changes.
     pub at: Instant,
-    /// Next hops that change.
+    /// Changed next hops.
     pub turns: Vec<Turn>,
-    /// Links, by number, that are given up.
+    /// Numbers of the links that are given up.
     pub given_up: Vec<u32>,
 }
 
-/// Links and routes through a constellation over the time of a scenario.
+/// Links and routes through a constellation over a scenario's duration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SkyPlan {
-    /// The satellites that are ever used, ascending.
+    /// All satellites used, in ascending order.
     pub satellites: Vec<Satellite>,
-    /// The links that are ever used.
+    /// All links used.
     pub links: Vec<SkyLink>,
-    /// What changes when, beginning with time zero.
+    /// Changes in order of time, beginning with time zero.
     pub moments: Vec<Moment>,
-    /// What becomes of packets on links that are given up.
+    /// Treatment of packets on links that are given up.
     pub in_flight: InFlight,
-    /// Pairs of stations between which there never is a path.
+    /// Pairs of stations that never have a path.
     pub never: Vec<(u32, u32)>,
 }
 
 impl SkyPlan {
-    /// When there is no path from one ground station to another, both by number.
+    /// Returns the intervals without a path from one ground station to another, both given by number.
     pub fn gaps(&self, entry: u32, landing: u32) -> Vec<(Instant, Instant)> {
         let (mut gaps, mut since) = (Vec::new(), Some(Instant::ZERO));
         for moment in &self.moments {
@@ -107,7 +107,7 @@ impl SkyPlan {
         gaps
     }
 
-    /// The node of a topology in which the satellites of the plan come after `first`.
+    /// Returns the node in a topology whose satellites begin at `first`.
     pub fn node(&self, node: SkyNode, stations: &[NodeId], first: NodeId) -> NodeId {
         match node {
             SkyNode::Station(station) => stations[station as usize],
@@ -118,10 +118,10 @@ impl SkyPlan {
         }
     }
 
-    /// The plan for packets from station to station, by pairs of (from, to).
+    /// Computes the plan for packets between stations, given as pairs of (from, to).
     ///
     /// # Errors
-    /// If the satellites cannot fly until the end of the scenario.
+    /// If the orbits end before the scenario.
     pub fn new(
         scenario: &Scenario,
         group: &ConstellationGroup,
@@ -152,12 +152,12 @@ impl SkyPlan {
     }
 }
 
-/// The routes to a station.
+/// Routes to a station.
 #[derive(Default)]
 struct Landing {
-    /// Stations whose packets come here, and whether there ever was a path.
+    /// Stations that send packets here, each with true if it ever had a path.
     sources: Vec<(u32, bool)>,
-    /// Satellites that may hold packets for it, and until which step.
+    /// Satellites that may hold packets for the station, with the last step at which they may.
     holders: BTreeMap<Satellite, usize>,
     /// Next hops.
     table: BTreeMap<SkyNode, SkyNode>,
@@ -166,7 +166,7 @@ struct Landing {
 /// A link that is used at some time.
 struct Usage {
     number: u32,
-    /// Steps and lengths in km while it is used.
+    /// Steps at which it is used, with its length in km.
     lengths_km: Vec<(usize, f64)>,
     last_used: usize,
     is_up: bool,
@@ -174,26 +174,26 @@ struct Usage {
     came_up: Vec<usize>,
 }
 
-/// A [`Turn`] by nodes.
+/// A [`Turn`] with nodes instead of links.
 type Draft = (u32, SkyNode, Option<SkyNode>);
 
 struct Planner<'a> {
     group: &'a ConstellationGroup,
     sky: Sky<'a>,
-    /// Number of the present step.
+    /// Number of the current step.
     look: usize,
     links: BTreeMap<[SkyNode; 2], Usage>,
-    /// What changes at each step at which something does.
+    /// Changes at each step that has any.
     drafts: Vec<(Instant, Vec<Draft>, Vec<u32>)>,
 }
 
-/// The ends of a link as it is filed: a station first.
+/// Returns the ends of a link in canonical order: a station first.
 fn filed(a: SkyNode, b: SkyNode) -> [SkyNode; 2] {
     if a <= b { [a, b] } else { [b, a] }
 }
 
 impl Planner<'_> {
-    /// Notes what is different from the step before.
+    /// Records the differences from the previous step.
     fn look(&mut self, landings: &mut BTreeMap<u32, Landing>) {
         let mut turns = Vec::new();
         for (&to, landing) in landings {
@@ -215,7 +215,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The next hops towards a station of all nodes that may have packets for it.
+    /// Returns the next hops towards a station for all nodes that may have packets for it.
     fn table(&mut self, to: u32, landing: &mut Landing) -> BTreeMap<SkyNode, SkyNode> {
         let mut table = BTreeMap::new();
         let mut path = Vec::new();
@@ -235,7 +235,7 @@ impl Planner<'_> {
             let next = match hop {
                 Hop::Ground => SkyNode::Station(to),
                 Hop::Satellite(next) => {
-                    // A node that gets packets of another may hold them as long.
+                    // The next node may receive these packets, so it may hold them until the same step.
                     let known = landing.holders.insert(next, last).filter(|known| *known >= last);
                     match known {
                         Some(known) => drop(landing.holders.insert(next, known)),
@@ -261,7 +261,7 @@ impl Planner<'_> {
         usage.last_used = self.look;
     }
 
-    /// Notes how long the links are, and says which are given up.
+    /// Records the lengths of the links in use. Returns the links given up.
     fn watch_links(&mut self) -> Vec<u32> {
         let Self { sky, look, links, .. } = self;
         let mut given_up = Vec::new();
@@ -279,7 +279,7 @@ impl Planner<'_> {
                 _ => {}
             }
             usage.is_up = is_up;
-            // One step longer than it is used: packets sent in between are on it.
+            // Recorded one step beyond the last use: packets sent in between are still on it.
             if *look <= usage.last_used + 1 {
                 let [a, b] = ends.map(|end| match end {
                     SkyNode::Station(station) => sky.place(station as usize),
@@ -326,7 +326,7 @@ impl Planner<'_> {
     }
 }
 
-/// The delays of a link with these lengths at these steps, straight lines in between.
+/// Returns the delays of a link with these lengths at these steps, linear in between.
 fn delays(lengths_km: &[(usize, f64)], step: Duration) -> Schedule<Duration> {
     let all: Vec<_> = lengths_km.iter().map(|(look, km)| (step * *look as u64, delay_of_km(*km))).collect();
     let first = all.first().filter(|first| !first.0.is_zero()).map(|first| (Duration::ZERO, first.1));
@@ -338,7 +338,7 @@ fn delays(lengths_km: &[(usize, f64)], step: Duration) -> Schedule<Duration> {
     }
 }
 
-/// The times after each beginning during which the link carries nothing; the first satellite of all is there from the start.
+/// Returns the interruptions of the link after each start, except for a satellite serving from time zero.
 fn interruptions(came_up: &[usize], group: &ConstellationGroup) -> Outages {
     let mut outages = Outages { intervals: Vec::new(), effect: OutageEffect::Cut };
     if group.interruption.is_zero() {

@@ -1,4 +1,4 @@
-//! Plans are shared: the runs of a comparison have the same constellation, whose motion does not depend on packets.
+//! Cache of plans. The runs of a comparison have the same constellation, whose motion does not depend on packets.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,25 +9,26 @@ use bentpipe_orbit::{OrbitError, Station};
 use super::{ConstellationGroup, SkyPlan};
 use crate::model::Scenario;
 
-/// Plans that are kept, the latest: a comparison that varies the constellation itself has a few.
+/// Number of latest plans kept: a comparison that varies the constellation has few of them.
 const KEPT: usize = 8;
 
 static PLANS: Mutex<Vec<(Question, Arc<SkyPlan>)>> = Mutex::new(Vec::new());
 
-/// Everything that a plan depends on.
+/// All inputs of a plan.
 #[derive(Clone, PartialEq, Debug)]
 struct Question {
-    /// Without its links.
+    /// The constellation without its links.
     group: ConstellationGroup,
     stations: Vec<Station>,
     duration: Duration,
     crossings: Vec<(u32, u32)>,
 }
 
-/// The plan for packets from station to station, by pairs of (from, to): that of an earlier scenario if the sky is the same.
+/// Returns the plan for packets between stations, given as pairs of (from, to). It is reused if an earlier scenario had the
+/// same inputs.
 ///
 /// # Errors
-/// If the satellites cannot fly until the end of the scenario.
+/// If the orbits end before the scenario.
 pub fn shared_plan(
     scenario: &Scenario,
     group: &ConstellationGroup,
@@ -42,7 +43,7 @@ pub fn shared_plan(
     if let Some((_, plan)) = plans().iter().find(|(known, _)| *known == question) {
         return Ok(plan.clone());
     }
-    // Not under the lock, so that other plans need not wait for this one.
+    // Computed without the lock, so that other plans need not wait.
     let plan = Arc::new(SkyPlan::new(scenario, &question.group, crossings)?);
     let mut plans = plans();
     plans.truncate(KEPT - 1);

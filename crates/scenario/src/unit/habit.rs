@@ -1,6 +1,7 @@
-//! Other spellings of units, and what they mean. Only what means the same may be suggested: the nearest spelling may be a factor away.
+//! Other spellings of units, with their meanings. Only exact equivalents are suggested: the nearest spelling may differ by a
+//! factor.
 
-/// A spelling, the unit of ours, and how many of that it is.
+/// A spelling, the accepted unit, and the factor between them.
 type Habit = (&'static str, &'static str, f64);
 
 const HABITS: &[Habit] = &[
@@ -91,7 +92,7 @@ const HABITS: &[Habit] = &[
     ("mm", "mm/h", 1.0),
 ];
 
-/// What `number unit` means in one of `units`, written so; none if that is not known.
+/// Returns `number unit` converted to one of `units`; `None` for an unknown spelling.
 pub(super) fn meant<'a>(
     number: f64,
     unit: &str,

@@ -6,7 +6,7 @@ use super::physical::number_length;
 use super::{Codec, Refused, habit};
 use crate::tree::Value;
 
-/// A unit and how many of the smallest it is.
+/// Unit with its size in the smallest unit.
 pub(super) type Unit = (&'static str, u64);
 
 const TIME_UNITS: &[Unit] = &[
@@ -21,43 +21,43 @@ const RATE_UNITS: &[Unit] =
     &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)];
 pub(super) const SEGMENT_UNITS: &[Unit] = &[("segments", 1), ("segment", 1)];
 
-/// A whole number of the smallest unit, written in any of the units.
+/// Codec of a whole number of the smallest unit, written in any unit.
 pub(crate) struct Measure {
     units: &'static [Unit],
     least: u64,
-    /// The largest, and how it is written.
+    /// Maximum, with its text.
     most: (u64, &'static str),
     accepted: &'static str,
 }
 
 const HOUR_NS: u64 = 3_600_000_000_000;
-/// Ten years: what a scenario is not run for, however slow its satellites are.
+/// Maximum duration: ten years.
 const MOST_TIME: (u64, &str) = (87_600 * HOUR_NS, "\"87600 h\"");
-/// More segments than this fit no window.
+/// Maximum number of segments, above any window.
 const MOST_SEGMENTS: (u64, &str) = (10_000_000, "\"10000000 segments\"");
 
-/// A span of time.
+/// Codec of a duration.
 pub(crate) const TIME: Measure = Measure {
     units: TIME_UNITS,
     least: 0,
     most: MOST_TIME,
     accepted: "a time of 0 or more such as \"275 ms\" (ns, us, ms, s, min, h)",
 };
-/// A span of time that is not empty.
+/// Codec of a duration above zero.
 pub(crate) const TIME_ABOVE_ZERO: Measure = Measure {
     units: TIME_UNITS,
     least: 1,
     most: MOST_TIME,
     accepted: "a time above 0 such as \"275 ms\" (ns, us, ms, s, min, h)",
 };
-/// A transmission rate.
+/// Codec of a data rate.
 pub(crate) const RATE: Measure = Measure {
     units: RATE_UNITS,
     least: 1,
     most: (10_000_000_000_000, "\"10000 Gbit/s\""),
     accepted: "a rate above 0 such as \"10 Mbit/s\" (bit/s, kbit/s, Mbit/s, Gbit/s)",
 };
-/// A whole number of segments, at least one.
+/// Codec of a whole number of segments, at least one.
 pub(crate) const SEGMENTS: Measure = Measure {
     units: SEGMENT_UNITS,
     least: 1,
@@ -65,7 +65,7 @@ pub(crate) const SEGMENTS: Measure = Measure {
     accepted: "at least 1 segment, such as \"10 segments\"",
 };
 
-/// A whole number of segments, none included.
+/// Codec of a whole number of segments, zero included.
 pub(crate) const SEGMENTS_FROM_ZERO: Measure = Measure {
     units: SEGMENT_UNITS,
     least: 0,
@@ -83,17 +83,18 @@ impl Measure {
     }
 }
 
-/// `1 segment`, `2 segments`.
+/// Returns `1 segment`, `2 segments`.
 pub(super) fn counted(number: u64, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }
 
-/// `amount` unless it is too small.
+/// Returns `amount` if it is at least `least`.
 pub(super) fn at_least(least: u64, amount: u64) -> Result<u64, Refused> {
     if amount < least { Err(Refused::default()) } else { Ok(amount) }
 }
 
-/// `text` in the smallest of `units`; what does not fit is `u64::MAX`, which is beyond every limit.
+/// Converts `text` to the smallest of `units`. A value that does not fit becomes `u64::MAX`, which
+/// exceeds every limit.
 pub(super) fn measure(text: &str, units: &[Unit]) -> Result<u64, Refused> {
     let text = text.trim();
     let (number, unit) = text.split_at(number_length(text));
@@ -108,7 +109,8 @@ pub(super) fn measure(text: &str, units: &[Unit]) -> Result<u64, Refused> {
     Ok(scaled(number, value, *factor))
 }
 
-/// `number * factor` rounded to a whole number: exact for whole numbers, `u64::MAX` if it does not fit.
+/// Returns `number * factor` rounded to a whole number: exact for whole numbers, `u64::MAX` on
+/// overflow.
 fn scaled(number: &str, value: f64, factor: u64) -> u64 {
     match number.parse::<u64>() {
         Ok(whole) => whole.saturating_mul(factor),

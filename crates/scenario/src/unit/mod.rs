@@ -1,4 +1,4 @@
-//! How single values are written: one codec for each kind of quantity, reading and showing.
+//! Codecs of single values: one per kind of quantity, for reading and showing.
 
 mod habit;
 mod measure;
@@ -22,41 +22,41 @@ pub(crate) use word::{Initial, Names, OrWord, TEXT, Words};
 
 use crate::tree::Value;
 
-/// Reads a value and shows it in the same way.
+/// Reads a value, and shows it in the same form.
 pub(crate) trait Codec<T> {
-    /// The typed value, or why not.
+    /// Returns the typed value, or the reason for refusing it.
     fn read(&self, value: &Value) -> Result<T, Refused>;
-    /// What reads back as `typed`.
+    /// Returns a value that reads back as `typed`.
     fn show(&self, typed: &T) -> Value;
-    /// What is accepted, for the error message.
+    /// Returns the accepted form, for the error message.
     fn accepted(&self) -> String;
 }
 
-/// A value is not what the codec accepts.
+/// A value that the codec does not accept.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Refused {
-    /// What was probably meant, quoted as in the file.
+    /// Value that was probably meant, quoted as in the file.
     pub suggestion: Option<String>,
-    /// What is accepted of values of the right kind, if this one is beyond that.
+    /// Limit, if the value has the right kind but exceeds it.
     pub limit: Option<String>,
 }
 
 impl Refused {
-    /// Of the right kind, but too large: at most `limit` is accepted.
+    /// Refuses a value of the right kind above `limit`.
     pub fn beyond(limit: impl std::fmt::Display) -> Self {
         Self { suggestion: None, limit: Some(format!("at most {limit}")) }
     }
 
-    /// Probably meant as `text`, which means the same.
+    /// Refuses a value that was probably meant as `text`, with the same meaning.
     pub fn meant(text: Option<impl std::fmt::Display>) -> Self {
         Self { suggestion: text.map(|text| format!("\"{text}\"")), limit: None }
     }
 }
 
-/// Reads an amount of bytes such as `"4 GB"` or `"512 MiB"`, at least one byte.
+/// Reads a number of bytes such as `"4 GB"` or `"512 MiB"`, at least one byte.
 ///
 /// # Errors
-/// What was found and what is accepted, in words.
+/// A message with what was found and what is accepted.
 pub fn read_bytes(text: &str) -> Result<u64, String> {
     Codec::<u64>::read(&Bytes::ANY, &Value::Text(text.to_owned())).map_err(|refused| {
         let accepted = refused.limit.unwrap_or_else(|| Codec::<u64>::accepted(&Bytes::ANY));

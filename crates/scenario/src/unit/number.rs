@@ -3,21 +3,21 @@
 use super::{Codec, Refused};
 use crate::tree::Value;
 
-/// A whole number of things.
+/// Codec of a whole number.
 pub(crate) struct Count {
     least: u32,
     most: u64,
 }
 
-/// At least one.
+/// A count of at least one.
 pub(crate) const COUNT: Count = Count { least: 1, most: 10_000_000 };
-/// Members of a group of nodes.
+/// Number of members of a node group.
 pub(crate) const MEMBERS: Count = Count { least: 1, most: 1_000_000 };
-/// At least one, of what takes memory or time for each.
+/// A count of at least one, for things that each need memory or time.
 pub(crate) const FEW: Count = Count { least: 1, most: 65_536 };
 
 impl Count {
-    /// None is enough.
+    /// A count with zero allowed.
     pub const FROM_ZERO: Self = Self { least: 0, most: 10_000_000 };
     /// Any number that is not negative.
     pub const ANY: Self = Self { least: 0, most: i64::MAX as u64 };
@@ -55,17 +55,17 @@ impl Codec<u32> for Count {
     }
 }
 
-/// A real number between two bounds, both included.
+/// Codec of a real number between two bounds, both included.
 pub(crate) struct Between {
     least: f64,
     most: f64,
     accepted: &'static str,
 }
 
-/// The largest factor.
+/// Maximum factor.
 const MOST: f64 = 1e6;
 
-/// `1 %` as a bare number.
+/// Converts `1 %` to a bare number.
 fn percent(text: &str) -> Option<String> {
     let number: f64 = text.trim().strip_suffix('%')?.trim().parse().ok()?;
     Some((number / 100.0).to_string())
@@ -74,19 +74,19 @@ fn percent(text: &str) -> Option<String> {
 /// A probability.
 pub(crate) const PROBABILITY: Between =
     Between { least: 0.0, most: 1.0, accepted: "a probability from 0 to 1 such as 1e-4" };
-/// A part of something, never nothing.
+/// A fraction above zero.
 pub(crate) const PART: Between =
     Between { least: f64::MIN_POSITIVE, most: 1.0, accepted: "a number above 0 and at most 1 such as 0.95" };
-/// How far planes of satellites are ahead of each other.
+/// Phase offset between neighbouring orbital planes.
 pub(crate) const PHASING: Between =
     Between { least: 0.0, most: MOST, accepted: "a number of 0 or more, below the number of planes" };
 /// A factor above zero.
 pub(crate) const FACTOR: Between =
     Between { least: f64::MIN_POSITIVE, most: MOST, accepted: "a number above 0 such as 1.2" };
-/// The shape of a heavy tail that has a mean.
+/// Shape of a heavy-tailed distribution with a finite mean.
 pub(crate) const SHAPE: Between =
     Between { least: 1.01, most: MOST, accepted: "a number of 1.01 or more such as 1.5" };
-/// Frames a second.
+/// Frames per second.
 pub(crate) const FRAME_RATE: Between =
     Between { least: 0.1, most: 1000.0, accepted: "frames a second from 0.1 to 1000 such as 25" };
 
@@ -100,7 +100,7 @@ impl Codec<f64> for Between {
         };
         match number {
             x if x >= self.least && x <= self.most => Ok(x),
-            // The limits of the others stand in what they accept.
+            // Other codecs name their limits in the accepted form.
             x if x > self.most && self.most == MOST => Err(Refused::beyond(MOST)),
             _ => Err(Refused::default()),
         }
@@ -113,10 +113,10 @@ impl Codec<f64> for Between {
     }
 }
 
-/// `true` or `false`.
+/// Codec of `true` or `false`.
 pub(crate) struct Flag;
 
-/// `true` or `false`.
+/// Codec of `true` or `false`.
 pub(crate) const FLAG: Flag = Flag;
 
 impl Codec<bool> for Flag {

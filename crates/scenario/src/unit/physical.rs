@@ -3,19 +3,19 @@
 use super::{Codec, Refused, habit};
 use crate::tree::{Node, Value};
 
-/// A real number, written in any of the units and shown in the first.
+/// Codec of a real number, read in any of the units and shown in the first.
 pub(crate) struct Physical {
-    /// Names of units and how many of the first each is.
+    /// Names of units, each with its size in the first unit.
     units: &'static [(&'static str, f64)],
     least: f64,
     most: f64,
     accepted: &'static str,
 }
 
-/// A ratio of powers.
+/// A power ratio.
 pub(crate) const DECIBEL: Physical =
     Physical { units: &[("dB", 1.0)], least: -200.0, most: 200.0, accepted: "decibels such as \"-7.7 dB\"" };
-/// A ratio of powers that is not below one.
+/// A power ratio of at least one.
 pub(crate) const DECIBEL_FROM_ZERO: Physical = Physical {
     units: &[("dB", 1.0)],
     least: 0.0,
@@ -30,21 +30,21 @@ pub(crate) const GIGAHERTZ: Physical = Physical {
     most: 1000.0,
     accepted: "a frequency such as \"20 GHz\" (MHz, GHz)",
 };
-/// An angle; users of this codec check narrower limits.
+/// An angle; callers check narrower limits.
 pub(crate) const ANGLE: Physical = Physical {
     units: &[("deg", 1.0)],
     least: -360.0,
     most: 360.0,
     accepted: "an angle from -360 deg to 360 deg such as \"37.9 deg\" or \"-122.3 deg\"",
 };
-/// A distance; users of this codec check narrower limits.
+/// A distance; callers check narrower limits.
 pub(crate) const DISTANCE: Physical = Physical {
     units: &[("km", 1.0)],
     least: 0.0,
     most: 1e6,
     accepted: "a distance of at most 1000000 km such as \"780 km\"",
 };
-/// An angle of at most half a turn.
+/// An angle of at most 180 degrees.
 pub(crate) const DEGREES: Physical =
     Physical { units: &[("deg", 1.0)], least: -180.0, most: 180.0, accepted: "degrees such as \"35 deg\"" };
 /// A height.
@@ -54,7 +54,7 @@ pub(crate) const KILOMETRES: Physical = Physical {
     most: 1e6,
     accepted: "a height such as \"3 km\" (m, km)",
 };
-/// How hard it rains.
+/// Rain rate.
 pub(crate) const RAIN_RATE: Physical = Physical {
     units: &[("mm/h", 1.0)],
     least: 0.0,
@@ -62,10 +62,10 @@ pub(crate) const RAIN_RATE: Physical = Physical {
     accepted: "a rain rate of 0 or more such as \"20 mm/h\"",
 };
 
-/// Symbols a second.
+/// Codec of symbols per second.
 pub(crate) struct SymbolRate;
 
-/// Symbols a second.
+/// Codec of symbols per second.
 pub(crate) const SYMBOL_RATE: SymbolRate = SymbolRate;
 
 const BAUD: Physical = Physical {
@@ -91,7 +91,7 @@ impl Codec<f64> for Physical {
     fn read(&self, value: &Value) -> Result<f64, Refused> {
         let text = match value {
             Value::Text(text) => text.trim(),
-            // A bare number has no unit, but it is plain which one was probably meant.
+            // A bare number lacks its unit, but the intended one is obvious.
             Value::Whole(_) | Value::Real(_) => {
                 return Err(Refused::meant(Some(format!("{value} {}", self.units[0].0))));
             }
@@ -115,7 +115,7 @@ impl Codec<f64> for Physical {
     }
 }
 
-/// Length of the number that a text begins with, an exponent included.
+/// Returns the length of the number at the start of a text, including an exponent.
 pub(super) fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_exponent = |at: usize| {
@@ -128,7 +128,7 @@ pub(super) fn number_length(text: &str) -> usize {
     (0..bytes.len()).find(|at| !is_part(*at)).unwrap_or(bytes.len())
 }
 
-/// A list of angles.
+/// Codec of a list of angles.
 pub(crate) struct Angles;
 
 impl Codec<Vec<f64>> for Angles {

@@ -1,4 +1,4 @@
-//! Room in a queue and levels of it: packets or bytes.
+//! Queue limits and queue levels in packets or bytes.
 
 use bentpipe_net::{Limit, RedUnit};
 
@@ -6,10 +6,10 @@ use super::physical::number_length;
 use super::{Bytes, Codec, Refused, habit};
 use crate::tree::Value;
 
-/// `"50 packets"` or `"64 KiB"`, at least one.
+/// Codec of `"50 packets"` or `"64 KiB"`, at least one.
 pub(crate) struct Room;
 
-/// `"50 packets"` or `"64 KiB"`, at least one.
+/// Codec of `"50 packets"` or `"64 KiB"`, at least one.
 pub(crate) const ROOM: Room = Room;
 
 impl Codec<Limit> for Room {
@@ -45,7 +45,7 @@ impl Codec<u32> for Room {
     }
 }
 
-/// An average queue length and its unit.
+/// Codec of an average queue length with its unit.
 pub(crate) struct Level;
 
 impl Codec<(f64, RedUnit)> for Level {
@@ -61,7 +61,7 @@ impl Codec<(f64, RedUnit)> for Level {
     }
 }
 
-/// An average queue length in a unit that is known.
+/// Codec of an average queue length in a known unit.
 pub(crate) struct LevelIn(pub RedUnit);
 
 impl LevelIn {
@@ -87,13 +87,13 @@ impl Codec<f64> for LevelIn {
     }
 }
 
-/// The number before one of `units`.
+/// Returns the number before one of `units`.
 fn number_of<'a>(value: &'a Value, units: &[&str]) -> Option<&'a str> {
     let Value::Text(text) = value else { return None };
     units.iter().find_map(|unit| text.strip_suffix(unit)).map(str::trim)
 }
 
-/// More packets wait in no queue.
+/// Maximum number of packets in a queue.
 const MOST_PACKETS: u32 = 10_000_000;
 
 fn whole(number: &str) -> Result<u32, Refused> {
@@ -105,7 +105,7 @@ fn whole(number: &str) -> Result<u32, Refused> {
     }
 }
 
-/// What another spelling of packets means.
+/// Returns the meaning of another spelling of packets.
 fn meant(value: &Value) -> Option<Refused> {
     let Value::Text(text) = value else { return None };
     let (number, unit) = text.trim().split_at(number_length(text.trim()));

@@ -17,7 +17,7 @@ const BYTE_UNITS: &[Unit] = &[
     ("GiB", 1 << 30),
 ];
 
-/// A real number of segments.
+/// Codec of a real number of segments.
 pub(crate) struct Segments;
 
 impl Codec<f64> for Segments {
@@ -42,7 +42,7 @@ impl Codec<f64> for Segments {
     }
 }
 
-/// A number of bytes, at least `least`; segments too if the size of one is known.
+/// Codec of a number of bytes, at least `least`; also in segments if their size is known.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes {
     least: u64,
@@ -50,35 +50,35 @@ pub(crate) struct Bytes {
     segment: Option<u32>,
 }
 
-/// An IP packet is not larger.
+/// Maximum size of an IP packet.
 pub(crate) const MOST_PACKET_BYTES: u64 = 65_535;
-/// A petabyte.
+/// Maximum size: 1 PB.
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
-/// The largest real number of segments.
+/// Maximum real number of segments.
 const MOST_SEGMENTS: f64 = 1e7;
 
 impl Bytes {
     /// At least one byte.
     pub const ANY: Self = Self { least: 1, most: MOST_BYTES, segment: None };
-    /// What fits one packet.
+    /// A size that fits one packet.
     pub const PACKET: Self = Self { least: 1, most: MOST_PACKET_BYTES, segment: None };
 
-    /// At least `least` bytes.
+    /// Accepts at least `least` bytes.
     pub const fn at_least(least: u64) -> Self {
         Self { least, most: MOST_BYTES, segment: None }
     }
 
-    /// At least one segment of `mss` bytes, written in bytes or segments.
+    /// Accepts at least one segment of `mss` bytes, written in bytes or segments.
     pub const fn or_segments(mss: u32) -> Self {
         Self { least: mss as u64, most: MOST_BYTES, segment: Some(mss) }
     }
 
-    /// The same down to a single byte.
+    /// Accepts down to one byte.
     pub const fn down_to_one(self) -> Self {
         Self { least: 1, ..self }
     }
 
-    /// The largest amount as people write it.
+    /// Returns the maximum in its usual notation.
     fn limit(self) -> String {
         let gigabytes = self.most / 1_000_000_000;
         if gigabytes > 0 { format!("\"{gigabytes} GB\"") } else { format!("\"{} bytes\"", self.most) }
@@ -137,7 +137,7 @@ impl Codec<u32> for Bytes {
         u32::try_from(amount).map_err(|_| Refused::beyond(Self { most: u32::MAX.into(), ..*self }.limit()))
     }
     fn show(&self, typed: &u32) -> Value {
-        // Packet sizes are read in bytes, whatever they divide by.
+        // Packet sizes are always shown in bytes.
         Value::Text(counted(u64::from(*typed), "byte"))
     }
     fn accepted(&self) -> String {

@@ -6,11 +6,11 @@ use super::{Codec, Refused, SEGMENTS};
 use crate::suggest::did_you_mean;
 use crate::tree::{Node, Value};
 
-/// One of a list of words, each standing for a value.
+/// Codec of one word of a list, each with its value.
 pub(crate) struct Words<T: 'static>(pub &'static [(&'static str, T)]);
 
 impl<T: PartialEq> Words<T> {
-    /// The word for a value, empty if there is none.
+    /// Returns the word of a value; empty if there is none.
     pub fn word(&self, typed: &T) -> &'static str {
         self.0.iter().find(|(_, value)| value == typed).map_or("", |(word, _)| word)
     }
@@ -38,7 +38,7 @@ impl<T: Copy + PartialEq> Codec<T> for Words<T> {
     }
 }
 
-/// `None` as a word, anything else by the inner codec.
+/// Codec of `None` as a word, and of other values by the inner codec.
 pub(crate) struct OrWord<C>(pub &'static str, pub C);
 
 impl<T, C: Codec<T>> Codec<Option<T>> for OrWord<C> {
@@ -59,10 +59,10 @@ impl<T, C: Codec<T>> Codec<Option<T>> for OrWord<C> {
     }
 }
 
-/// Free text.
+/// Codec of free text.
 pub(crate) struct Text;
 
-/// Free text.
+/// Codec of free text.
 pub(crate) const TEXT: Text = Text;
 
 impl Codec<String> for Text {
@@ -80,7 +80,7 @@ impl Codec<String> for Text {
     }
 }
 
-/// The names of two node groups.
+/// Codec of the names of two node groups.
 pub(crate) struct Names;
 
 impl Codec<(String, String)> for Names {
@@ -100,7 +100,7 @@ impl Codec<(String, String)> for Names {
     }
 }
 
-/// An initial window.
+/// Codec of an initial window.
 pub(crate) struct Initial;
 
 impl Codec<InitialWindow> for Initial {

@@ -1,4 +1,4 @@
-//! A small world to make mistakes in.
+//! A small world, into which tests insert mistakes.
 #![allow(dead_code, reason = "not every test file uses every helper")]
 
 use bentpipe_scenario::{Draft, Scenario};
@@ -20,7 +20,7 @@ to = "far"
 cc = "reno"
 "#;
 
-/// [`WORLD`] with one line in place of another.
+/// [`WORLD`] with one line replaced.
 pub fn world_with(line: &str, instead: &str) -> String {
     assert!(WORLD.contains(line), "{line}");
     WORLD.replacen(line, instead, 1).trim_start().to_owned()

@@ -5,11 +5,11 @@ use crate::Mistake;
 use crate::lexer::Token;
 use crate::script::{Call, Errno, Outcome, Value};
 
-/// How deep lists may be nested.
+/// Maximum nesting depth of lists.
 const DEEPEST: usize = 8;
 
 impl Parser<'_> {
-    /// `accept(3, ..., ...) = 4`, with `...0.2` before it if it waits.
+    /// Parses `accept(3, ..., ...) = 4`, with `...0.2` before it if it waits.
     pub(super) fn call(&mut self) -> Result<Call, Mistake> {
         let returns = if *self.peek() == Token::Ellipsis {
             self.next();
@@ -49,7 +49,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What the C library would say, in parentheses; nobody compares it.
+    /// Skips the C library's error message in parentheses, which is not compared.
     fn note(&mut self) {
         if *self.peek() == Token::Sign('(') {
             while !matches!(self.next(), Token::Sign(')') | Token::End) {}

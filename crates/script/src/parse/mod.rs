@@ -1,4 +1,4 @@
-//! From text to a [`Script`].
+//! Parser from text to a [`Script`].
 
 mod call;
 mod packet;
@@ -9,10 +9,10 @@ use crate::Mistake;
 use crate::lexer::{Token, tokens};
 use crate::script::{Action, Event, Script, Setting, When};
 
-/// Most events of a script.
+/// Maximum number of events in a script.
 const MOST_EVENTS: usize = 100_000;
 
-/// The tokens of a file, and how far they are read.
+/// Tokens of a file, with the parser's position.
 pub(crate) struct Parser<'a> {
     file: &'a str,
     tokens: Vec<(u32, Token)>,
@@ -20,10 +20,10 @@ pub(crate) struct Parser<'a> {
 }
 
 impl Script {
-    /// Reads a script; `file` is how mistakes name it.
+    /// Parses a script; `file` is its name in error messages.
     ///
     /// # Errors
-    /// If the text is no script.
+    /// If the text is not a script.
     pub fn parse(file: &str, text: &str) -> Result<Self, Mistake> {
         let mut parser = Parser { file, tokens: tokens(file, text)?, at: 0 };
         let mut script =
@@ -55,7 +55,7 @@ impl Parser<'_> {
         self.tokens[self.at].0
     }
 
-    /// Takes the next token; the end stays.
+    /// Consumes the next token; the end is never consumed.
     fn next(&mut self) -> Token {
         let token = self.peek().clone();
         self.at = (self.at + 1).min(self.tokens.len() - 1);

@@ -1,4 +1,4 @@
-//! Packets.
+//! Parser of packets.
 
 use bentpipe_base::Flags;
 
@@ -7,7 +7,7 @@ use crate::Mistake;
 use crate::lexer::Token;
 use crate::script::{Echoed, EcnSpec, IcmpKind, IcmpSpec, PacketSpec, TcpOption, TcpSpec};
 
-/// Types of ICMP, each with those of IPv4 and IPv6; 255 where there is none.
+/// ICMP types with their numbers in IPv4 and IPv6; 255 if undefined.
 const ICMP_TYPES: &[(&str, u8, u8)] = &[
     ("unreachable", 3, 1),
     ("packet_too_big", 3, 2),
@@ -16,7 +16,7 @@ const ICMP_TYPES: &[(&str, u8, u8)] = &[
     ("parameter_problem", 12, 4),
 ];
 
-/// Codes of "unreachable" in IPv4 and in IPv6.
+/// Codes of "unreachable" in IPv4 and IPv6.
 const ICMP_CODES: &[(&str, u8, u8)] = &[
     ("net_unreachable", 0, 0),
     ("network_unreachable", 0, 0),
@@ -41,7 +41,7 @@ impl Parser<'_> {
             return Ok(PacketSpec::Icmp(self.icmp(ports)?));
         }
         if *self.peek() == Token::Sign('[') {
-            // What an ICMP message quotes may also stand before it.
+            // The quoted segment of an ICMP message may also precede it.
             let echoed = self.echoed()?;
             if !self.eat_word("icmp") {
                 return Err(self.unexpected("icmp"));
@@ -52,7 +52,7 @@ impl Parser<'_> {
         self.tcp((ecn, ports), arrives)
     }
 
-    /// `[ect0]` or `(ect0)`.
+    /// Parses `[ect0]` or `(ect0)`.
     fn ip_fields(&mut self) -> Result<Option<EcnSpec>, Mistake> {
         let close = match self.peek() {
             Token::Sign('[') if matches!(self.peek_second(), Token::Word(_)) => ']',
@@ -79,7 +79,7 @@ impl Parser<'_> {
         Ok(ecn)
     }
 
-    /// `1234 > 8080`.
+    /// Parses `1234 > 8080`.
     fn ports(&mut self) -> Result<Option<(u16, u16)>, Mistake> {
         if !matches!(self.peek(), Token::Integer(_)) || *self.peek_second() != Token::Sign('>') {
             return Ok(None);
@@ -145,7 +145,7 @@ impl Parser<'_> {
         if found { Ok(Some(flags)) } else { Err(self.unexpected(ACCEPTED)) }
     }
 
-    /// `1:1001(1000)`.
+    /// Parses `1:1001(1000)`.
     fn range(&mut self) -> Result<(u32, u32), Mistake> {
         let number = u64::from(u32::MAX);
         let seq = self.integer(number, "a sequence number")? as u32;

@@ -1,6 +1,6 @@
 //! Assertions about a connection: `assert tcpi_snd_cwnd == 10`.
 
-/// Checks the assertions in `code`, with `value` for names.
+/// Checks the assertions in `code`; `value` returns the values of names.
 pub fn check(code: &str, value: impl Fn(&str) -> Option<f64>) -> Result<(), String> {
     for line in
         code.split(['\n', ';']).map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
@@ -10,7 +10,7 @@ pub fn check(code: &str, value: impl Fn(&str) -> Option<f64>) -> Result<(), Stri
         };
         let mut reader = Reader { rest: condition, value: &value };
         let holds = reader.either()?;
-        // A second expression is what packetdrill would print.
+        // A second expression is the message that packetdrill would print.
         if !reader.rest.trim_start().is_empty() && !reader.rest.trim_start().starts_with(',') {
             return Err(format!("found {:?}, accepted: an operator or the end", reader.rest.trim()));
         }
@@ -38,10 +38,10 @@ struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<f64>,
 }
 
-/// Whether a comparison of two numbers holds.
+/// Comparison of two numbers.
 type Compares = fn(f64, f64) -> bool;
 
-/// Signs of comparison, longest first.
+/// Comparison operators, longest first.
 const COMPARISONS: &[(&str, Compares)] = &[
     ("==", |a, b| a == b),
     ("!=", |a, b| a != b),

@@ -1,4 +1,4 @@
-//! Calls of the application.
+//! Execution of application calls.
 
 use std::net::SocketAddr;
 
@@ -10,22 +10,22 @@ use super::packet::stream;
 use super::socket::{Kind, Socket, Stream};
 use crate::script::{Call, Outcome, Value};
 
-/// What a call returns.
+/// Result of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Answer {
     Number(i64),
     Error(&'static str),
-    /// Not before something happens.
+    /// The call waits for an event.
     Waits,
 }
 
 const ACCEPTED: &str = "socket, bind, listen, accept, connect, read, recv, write, send, close, shutdown, setsockopt, getsockopt or fcntl";
 
-/// Largest piece that is read or written at once.
+/// Maximum number of bytes read or written per call.
 const MOST_BYTES: i64 = 64 << 20;
 
 impl Runner {
-    /// A call that must return at once.
+    /// Executes a call that must return at once.
     pub(super) fn call_now(&mut self, call: &Call) -> Result<(), String> {
         let answer = match self.answer(call)? {
             Answer::Waits if self.is_nonblocking(call) => Answer::Error("EAGAIN"),
@@ -34,7 +34,7 @@ impl Runner {
         judge(call, answer)
     }
 
-    /// Tries the calls that wait.
+    /// Retries the waiting calls.
     pub(super) fn retry_pending(&mut self) -> Result<(), String> {
         for pending in std::mem::take(&mut self.pending) {
             let answer = self.answer(&pending.call)?;
@@ -119,7 +119,8 @@ impl Runner {
         Ok(Answer::Number(0))
     }
 
-    /// The configuration of a socket: that of the script, and what was set on it.
+    /// Returns the configuration of a socket: the script's, with the changes made on the
+    /// socket.
     fn config(&mut self, call: &Call) -> Result<bentpipe_tcp::Config, String> {
         let changes = self.find(call)?.changes.clone();
         let mut setup = self.setup.clone();
@@ -184,7 +185,7 @@ impl Runner {
         self.stack.connection(stream.id).map_or(State::Closed, |connection| connection.state())
     }
 
-    /// What went wrong with a connection, if something did.
+    /// Returns the error of a connection, if there is one.
     fn error(&self, stream: Stream) -> Option<&'static str> {
         let happened = self.happened.get(&stream.id).copied().unwrap_or(Events::empty());
         if happened.contains(Events::RESET) {
@@ -370,7 +371,7 @@ impl Runner {
     }
 }
 
-/// Compares what a call returned with what the script says.
+/// Compares the result of a call with the script's expectation.
 fn judge(call: &Call, answer: Answer) -> Result<(), String> {
     let fits = match (&call.outcome, answer) {
         (_, Answer::Waits) => return Err(format!("{} would wait", call.name)),
@@ -410,7 +411,7 @@ fn first_number(value: &Value) -> i64 {
     }
 }
 
-/// `{onoff=1, linger=0}`
+/// True for `{onoff=1, linger=0}`.
 fn lingers_not(list: &[Value]) -> bool {
     let of = |wanted: &str| {
         list.iter().find_map(|value| match value {
@@ -421,7 +422,7 @@ fn lingers_not(list: &[Value]) -> bool {
     of("onoff") == Some(1) && of("linger") == Some(0)
 }
 
-/// The port in `{sa_family = AF_INET, sin_port = htons(8080), …}`.
+/// Returns the port in `{sa_family = AF_INET, sin_port = htons(8080), …}`.
 fn port_in(value: Option<&Value>) -> Option<u16> {
     let Some(Value::List(list)) = value else { return None };
     list.iter().find_map(|value| match value {

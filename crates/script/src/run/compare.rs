@@ -1,4 +1,4 @@
-//! The numbers of a conversation, and whether a packet is the one that the script wants.
+//! Sequence numbers of a conversation, and comparison of a packet with the script's expectation.
 
 use std::fmt::Write;
 
@@ -7,41 +7,41 @@ use bentpipe_base::{Duration, Flags, Instant};
 use super::packet::{Seen, flag_letters, option_words, pattern};
 use crate::script::{EcnSpec, TcpOption, TcpSpec};
 
-/// Kinds of experimental options (RFC 6994): a script that does not name them does not mind them.
+/// Kinds of experimental options (RFC 6994), ignored unless a script names them.
 const EXPERIMENTS: [u8; 2] = [253, 254];
 
-/// Where the numbers of our end begin, in the script and on the wire.
+/// Offsets between the numbers in the script and on the wire.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Numbers {
-    /// What is added to our sequence numbers in the script.
+    /// Offset added to this end's sequence numbers in the script.
     own: Option<u32>,
-    /// Sequence number of our SYN on the wire.
+    /// Sequence number of this end's SYN on the wire.
     own_syn: u32,
-    /// That of the last SYN that arrived.
+    /// Sequence number of the peer's last SYN.
     pub peer_syn: Option<u32>,
-    /// The next SYN of ours may begin anew.
+    /// True if this end's next SYN may set new offsets.
     pub fresh: bool,
-    /// What is added to our timestamps in the script.
+    /// Offset added to this end's timestamps in the script.
     clock: Option<u32>,
 }
 
 impl Numbers {
-    /// A sequence number of ours as it stands on the wire.
+    /// Converts this end's sequence number from the script to the wire.
     pub fn own(&self, seq: u32) -> u32 {
         self.own.unwrap_or_default().wrapping_add(seq)
     }
 
-    /// A sequence number of ours as a script writes it.
+    /// Converts this end's sequence number from the wire to the script.
     fn in_script(&self, seq: u32) -> u32 {
         seq.wrapping_sub(self.own.unwrap_or_default())
     }
 
-    /// A timestamp of ours that comes back.
+    /// Converts this end's timestamp that the peer echoes.
     pub fn echo(&self, echo: u32) -> u32 {
         if echo == 0 { 0 } else { echo.wrapping_add(self.clock.unwrap_or_default()) }
     }
 
-    /// Learns from a SYN of ours where its numbers begin.
+    /// Learns the offsets from this end's SYN.
     pub fn learn(&mut self, spec: &TcpSpec, seen: &Seen) {
         if seen.tcp.syn && (self.own.is_none() || self.fresh) {
             let seq = seen.tcp.sequence_number;
@@ -56,7 +56,7 @@ impl Numbers {
     }
 }
 
-/// What a packet looks like in a script.
+/// Formats a packet in script notation.
 pub fn shown(seen: &Seen, numbers: &Numbers, since: Instant) -> String {
     let seq = numbers.in_script(seen.tcp.sequence_number);
     let len = seen.payload.len() as u32;
@@ -84,7 +84,7 @@ pub fn shown(seen: &Seen, numbers: &Numbers, since: Instant) -> String {
     text
 }
 
-/// Compares a packet with what the script wants; says what differs.
+/// Compares a packet with the script's expectation; returns the difference.
 pub fn compare(
     spec: &TcpSpec,
     seen: &Seen,
@@ -98,7 +98,7 @@ pub fn compare(
         return Err(format!("flags {} instead of {}", flag_letters(seen.flags()), flag_letters(flags)));
     }
     let seq = numbers.in_script(seen.tcp.sequence_number);
-    // A reset for a segment without an acknowledgement has the number zero (RFC 9293, 3.10.7.1).
+    // The reset for a segment without acknowledgement has sequence number zero (RFC 9293, 3.10.7.1).
     let is_zero = seen.tcp.rst && seen.tcp.sequence_number == 0 && spec.seq == 0;
     if seq != spec.seq && !is_zero {
         return Err(format!("sequence number {seq} instead of {}", spec.seq));
@@ -135,7 +135,7 @@ fn compare_ecn(wanted: Option<EcnSpec>, ecn: u8) -> Result<(), String> {
     if fits { Ok(()) } else { Err(format!("ECN field {ecn} instead of {wanted:?}")) }
 }
 
-/// What leaves is what the application wrote.
+/// Checks that the payload is the data written by the application.
 fn compare_payload(seen: &Seen, numbers: &Numbers) -> Result<(), String> {
     let first = seen.tcp.sequence_number.wrapping_sub(numbers.own_syn).wrapping_add(u32::from(seen.tcp.syn));
     let is_wrong = |(at, byte): (u32, &u8)| pattern(first.wrapping_add(at)) != *byte;
@@ -145,7 +145,7 @@ fn compare_payload(seen: &Seen, numbers: &Numbers) -> Result<(), String> {
     }
 }
 
-/// Order and padding say nothing (RFC 9293, 3.1), so they are not compared.
+/// Compares options, without order and padding, which have no meaning (RFC 9293, 3.1).
 fn compare_options(
     spec: &TcpSpec,
     seen: &Seen,
@@ -204,7 +204,7 @@ fn fits(wanted: &TcpOption, found: &TcpOption, numbers: &mut Numbers, tolerance:
                 return false;
             }
             let Some(value) = value else { return true };
-            // The first one says where our clock stands; later ones must have gone on with the time.
+            // The first timestamp sets the clock offset; later ones must advance with the time.
             let clock = *numbers.clock.get_or_insert(found_value.wrapping_sub(*value));
             let off = found_value.wrapping_sub(clock).wrapping_sub(*value) as i32;
             off.unsigned_abs() as f64 <= tolerance.as_millis_f64().ceil()
@@ -213,7 +213,7 @@ fn fits(wanted: &TcpOption, found: &TcpOption, numbers: &mut Numbers, tolerance:
     }
 }
 
-/// Whether `spec` may stand for several segments that follow one another, of which `seen` is the first.
+/// True if `spec` may match several consecutive segments, of which `seen` is the first.
 pub fn may_continue(spec: &TcpSpec, seen: &Seen) -> bool {
     let flags = spec.flags.unwrap_or_default() - Flags::PSH - Flags::FIN;
     !seen.payload.is_empty() && (seen.payload.len() as u32) < spec.len && flags == seen.flags()

@@ -1,4 +1,4 @@
-//! A script, a stack and a clock that is turned by hand.
+//! Execution of a script: a stack with a manually advanced clock.
 
 mod assertion;
 mod calls;
@@ -21,31 +21,31 @@ use compare::Numbers;
 use packet::Seen;
 use socket::Socket;
 
-/// What an assertion may ask for.
+/// Names allowed in assertions.
 const NAMES: &str = "tcpi_state, tcpi_snd_cwnd, tcpi_snd_ssthresh, tcpi_rtt, tcpi_total_retrans, tcpi_bytes_acked \
                      or a state such as TCP_ESTABLISHED";
 
-/// When a script begins: a host has run for a while.
+/// Clock at the start of a script: a host that has run for a while.
 const BEGIN: Duration = Duration::from_secs(1000);
 
-/// Steps of the clock after which a stack is said to turn in circles.
+/// Maximum number of clock steps, after which the stack counts as looping.
 const MOST_STEPS: u32 = 1_000_000;
 
-/// Why a script did not run to its end.
+/// Reason why a script stopped.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Stopped {
-    /// The script itself is at fault.
+    /// The script has an error.
     #[error(transparent)]
     Mistake(#[from] Mistake),
-    /// The stack did something else.
+    /// The stack does not behave as the script requires.
     #[error(transparent)]
     Failure(#[from] Failure),
 }
 
-/// Runs a script against a fresh stack.
+/// Runs a script against a new stack.
 ///
 /// # Errors
-/// If the script sets what there is not, or the stack does something else than the script says.
+/// If the script has an invalid setting, or the stack does not behave as it requires.
 pub fn run(script: &Script) -> Result<(), Stopped> {
     let setup = Setup::new(&script.file, &script.settings)?;
     let mut runner = Runner::new(setup);
@@ -63,32 +63,32 @@ pub fn run(script: &Script) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// A call that waits.
+/// Waiting call.
 struct Pending {
     call: crate::Call,
     returns: Instant,
 }
 
-/// Both ports of a conversation, ours first.
+/// Both ports of a conversation, this end's first.
 type Ports = (u16, u16);
 
-/// A script as it runs.
+/// State of a running script.
 struct Runner {
     setup: Setup,
     stack: Stack,
     begin: Instant,
     now: Instant,
-    /// When the last event was to happen.
+    /// Scheduled time of the last event.
     cursor: Instant,
-    /// What left and was not looked at yet.
+    /// Sent packets not yet compared.
     seen: VecDeque<Seen>,
     conversations: BTreeMap<Ports, Numbers>,
-    /// The conversation that packets without ports belong to.
+    /// Conversation of packets without ports.
     ports: Ports,
     sockets: BTreeMap<i64, Socket>,
-    /// What happened to connections.
+    /// Events of connections.
     happened: BTreeMap<Id, Events>,
-    /// The connection that assertions are about.
+    /// Connection that assertions refer to.
     latest: Option<Id>,
     pending: Vec<Pending>,
     steps: u32,
@@ -114,7 +114,7 @@ impl Runner {
         }
     }
 
-    /// The earliest and the latest time of an event; `None` if any will do.
+    /// Returns the earliest and latest allowed time of an event; `None` for any time.
     fn time(&self, when: When) -> Option<(Instant, Instant)> {
         match when {
             When::Absolute(from, to) => Some((self.begin + from, self.begin + to)),
@@ -158,7 +158,7 @@ impl Runner {
         }
     }
 
-    /// Lets the stack send what it has.
+    /// Lets the stack send its packets.
     fn drain(&mut self) -> Result<(), String> {
         let mut out = Vec::new();
         while self.stack.poll_packet(self.now, &mut out) {
@@ -176,7 +176,7 @@ impl Runner {
         Ok(())
     }
 
-    /// One deadline of the stack, if one comes by `until`.
+    /// Executes one deadline of the stack, if it is due by `until`.
     fn step(&mut self, until: Instant) -> Result<bool, String> {
         self.drain()?;
         let next = self.stack.next_timeout();
@@ -222,7 +222,7 @@ impl Runner {
         self.conversations.get(&ports).copied().unwrap_or_default()
     }
 
-    /// Waits for the next packet and compares it; returns when it left.
+    /// Waits for the next packet and compares it. Returns its send time.
     fn expect(&mut self, spec: &TcpSpec, time: Option<(Instant, Instant)>) -> Result<Instant, String> {
         let tolerance = self.setup.tolerance;
         let until = time.map_or(Instant::FAR_FUTURE, |(_, to)| to + tolerance);
@@ -245,7 +245,7 @@ impl Runner {
                 return Err(fail(format!("{:.6} s too {word}", off.as_secs_f64())));
             }
         }
-        // One line may stand for several segments.
+        // One line may match several segments.
         while compare::may_continue(spec, &first) {
             let next = self.next_seen(until).map_err(&fail)?;
             let follows = first.tcp.sequence_number.wrapping_add(first.payload.len() as u32);
@@ -273,7 +273,7 @@ impl Runner {
     }
 
     fn inject(&mut self, spec: &TcpSpec) -> Result<(), String> {
-        // Of an arriving packet the source is named first.
+        // Arriving packets name their source port first.
         let ports = spec.ports.map_or(self.ports, |(theirs, ours)| (ours, theirs));
         let numbers = self.conversations.entry(ports).or_default();
         let flags = spec.flags.unwrap_or_default();
@@ -310,7 +310,7 @@ impl Runner {
         let header = TcpHeader::new(ports.0, ports.1, numbers.own(spec.echoed.seq), 0);
         let addresses = (self.setup.local(), self.setup.remote());
         let quoted = packet::tcp(addresses, 0, header, &vec![0; spec.echoed.len as usize])?;
-        // The header and eight bytes, as RFC 792 has it; with IPv6 as much as fits (RFC 4443).
+        // Header plus eight bytes (RFC 792); with IPv6 as much as fits (RFC 4443).
         let most = if self.setup.is_v6 { 1232 } else { 28 };
         let quoted = &quoted[..quoted.len().min(most)];
         let bytes = packet::icmp((self.setup.remote(), self.setup.local()), &spec.kind, quoted)?;
@@ -323,7 +323,7 @@ impl Runner {
         self.retry_pending()
     }
 
-    /// The number behind a name of an assertion.
+    /// Returns the value of a name in an assertion.
     fn value(&self, name: &str) -> Option<f64> {
         if let Some(state) = socket::state_number(name) {
             return Some(state);
@@ -344,7 +344,7 @@ impl Runner {
     }
 }
 
-/// An option that arrives: the numbers of ours in it are those of the wire.
+/// Converts an arriving option: this end's numbers in it become wire numbers.
 fn sent(option: crate::TcpOption, numbers: &Numbers) -> crate::TcpOption {
     use crate::TcpOption::{Sack, Timestamps};
     match option {

@@ -1,4 +1,4 @@
-//! Packets as bytes, by `etherparse`.
+//! Packets as bytes, through `etherparse`.
 
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -11,15 +11,15 @@ use etherparse::{
 
 use crate::script::{IcmpKind, TcpOption};
 
-/// Time to live of what arrives.
+/// Time to live of arriving packets.
 const HOP_LIMIT: u8 = 64;
 
-/// The byte of a stream with this sequence number: bytes that differ from place to place.
+/// Returns the stream byte at this sequence number; it depends on the position.
 pub fn pattern(seq: u32) -> u8 {
     (seq.wrapping_mul(2_654_435_761) >> 24) as u8
 }
 
-/// Bytes of a stream from a sequence number on.
+/// Returns the stream bytes from a sequence number on.
 pub fn stream(seq: u32, len: u32) -> Vec<u8> {
     (0..len).map(|at| pattern(seq.wrapping_add(at))).collect()
 }
@@ -47,7 +47,7 @@ fn ip(source: IpAddr, destination: IpAddr, number: IpNumber, ecn: u8) -> IpHeade
     }
 }
 
-/// A TCP packet with its checksums.
+/// Builds a TCP packet with checksums.
 pub fn tcp(
     addresses: (IpAddr, IpAddr),
     ecn: u8,
@@ -62,7 +62,7 @@ pub fn tcp(
     Ok(bytes)
 }
 
-/// An ICMP message about a packet of ours, of which it quotes the beginning.
+/// Builds an ICMP message that quotes the start of this end's packet.
 pub fn icmp(addresses: (IpAddr, IpAddr), kind: &IcmpKind, quoted: &[u8]) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let is_v6 = addresses.0.is_ipv6();
@@ -79,7 +79,7 @@ pub fn icmp(addresses: (IpAddr, IpAddr), kind: &IcmpKind, quoted: &[u8]) -> Resu
     Ok(bytes)
 }
 
-/// Options as they stand in a header.
+/// Encodes options.
 pub fn option_bytes(options: &[TcpOption]) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     for option in options {
@@ -120,7 +120,7 @@ fn known<T>(value: Option<T>) -> Result<T, String> {
     value.ok_or_else(|| "found * in a packet that arrives, accepted: a number".to_owned())
 }
 
-/// Options that stand in a header, padding and all.
+/// Decodes options, padding included.
 fn options(mut bytes: &[u8]) -> Result<Vec<TcpOption>, String> {
     let mut options = Vec::new();
     while let [kind, rest @ ..] = bytes {
@@ -149,22 +149,22 @@ fn options(mut bytes: &[u8]) -> Result<Vec<TcpOption>, String> {
     Ok(options)
 }
 
-/// A packet that left.
+/// Sent packet.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// When.
+    /// Send time.
     pub at: Instant,
-    /// From where.
+    /// Source address.
     pub source: SocketAddr,
-    /// To where.
+    /// Destination address.
     pub destination: SocketAddr,
-    /// The two bits.
+    /// ECN bits.
     pub ecn: u8,
-    /// Its header.
+    /// TCP header.
     pub tcp: TcpHeader,
-    /// Its options.
+    /// TCP options.
     pub options: Vec<TcpOption>,
-    /// What follows.
+    /// Payload.
     pub payload: Vec<u8>,
 }
 
@@ -203,7 +203,7 @@ impl Seen {
         })
     }
 
-    /// Its flags.
+    /// Returns its flags.
     pub fn flags(&self) -> Flags {
         let tcp = &self.tcp;
         let all = [
@@ -220,7 +220,7 @@ impl Seen {
     }
 }
 
-/// Flags as a script writes them.
+/// Formats flags in script notation.
 pub fn flag_letters(flags: Flags) -> String {
     let letters = [
         (Flags::FIN, 'F'),
@@ -237,7 +237,7 @@ pub fn flag_letters(flags: Flags) -> String {
     if text.is_empty() { "-".to_owned() } else { text }
 }
 
-/// Options as a script writes them.
+/// Formats options in script notation.
 pub fn option_words(options: &[TcpOption]) -> String {
     fn or_any<T: ToString>(value: Option<T>) -> String {
         value.map_or("*".to_owned(), |value| value.to_string())

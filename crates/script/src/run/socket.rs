@@ -3,54 +3,54 @@
 use bentpipe_host::Id;
 use bentpipe_tcp::State;
 
-/// A socket, as far as a script can tell.
+/// Socket as visible to a script.
 #[derive(Clone, Debug)]
 pub struct Socket {
-    /// Calls return instead of waiting.
+    /// True if calls return instead of waiting.
     pub is_nonblocking: bool,
-    /// Closing it resets the connection.
+    /// True if closing it resets the connection.
     pub resets: bool,
-    /// Settings made before it listened or connected.
+    /// Settings made before listen or connect.
     pub changes: Vec<String>,
-    /// What it is for.
+    /// Use of the socket.
     pub kind: Kind,
 }
 
-/// What a socket is for.
+/// Use of a socket.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// Nothing yet; its port if it has one.
+    /// Unused; its port if it is bound.
     New(Option<u16>),
-    /// It listens on a port.
+    /// Listening on a port.
     Listener(u16),
-    /// It has a connection.
+    /// Connected.
     Stream(Stream),
 }
 
-/// A connection with how far its streams are.
+/// Connection with its stream positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Stream {
-    /// Its name in the stack.
+    /// Identifier in the stack.
     pub id: Id,
     /// Bytes written.
     pub written: u32,
     /// Bytes read.
     pub read: u32,
-    /// Nothing more may be written.
+    /// True after the sending direction was closed.
     pub is_shut: bool,
-    /// Somebody asked what went wrong.
+    /// True after its error was queried.
     pub is_told: bool,
 }
 
 impl Socket {
-    /// A socket with a connection.
+    /// Makes a connected socket.
     pub fn stream(id: Id, is_nonblocking: bool) -> Self {
         let stream = Stream { id, written: 0, read: 0, is_shut: false, is_told: false };
         Self { is_nonblocking, resets: false, changes: Vec::new(), kind: Kind::Stream(stream) }
     }
 }
 
-/// Number of the state of a connection that is over.
+/// State number of a closed connection.
 pub const CLOSED: f64 = 7.0;
 
 /// States with their names and numbers in Linux.
@@ -68,12 +68,12 @@ const STATES: [(State, &str, f64); 11] = [
     (State::Closing, "TCP_CLOSING", 11.0),
 ];
 
-/// Number of a state.
+/// Returns the number of a state.
 pub fn number_of(state: State) -> f64 {
     STATES.iter().find(|(found, ..)| *found == state).map_or(CLOSED, |(.., number)| *number)
 }
 
-/// Number of a state by its name.
+/// Returns the number of a state by its name.
 pub fn state_number(name: &str) -> Option<f64> {
     STATES.iter().find(|(_, found, _)| *found == name).map(|(.., number)| *number)
 }

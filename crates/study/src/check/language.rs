@@ -1,41 +1,41 @@
-//! The parts of a check.
+//! Syntax tree of a check.
 
-/// What a claim says: every clause must hold.
+/// Content of a claim: every clause must hold.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Check<Q = Quantity> {
-    /// Joined by `and`.
+    /// Clauses joined by `and`.
     pub clauses: Vec<Clause<Q>>,
 }
 
-/// A relation, and where along the axis it is looked at.
+/// A relation, and the part of the axis where it must hold.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Clause<Q = Quantity> {
-    /// Everywhere without this.
+    /// Part of the axis; the whole axis if absent.
     pub place: Option<Place>,
-    /// What must be so there.
+    /// Relation that must hold there.
     pub relation: Relation<Q>,
 }
 
-/// Part of the horizontal axis.
+/// A part of the horizontal axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Place {
     /// Name of the axis.
     pub axis: String,
-    /// Which of its values.
+    /// Selected values of the axis.
     pub values: Values,
 }
 
-/// Which values of an axis.
+/// A selection of axis values.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Values {
-    /// These.
+    /// The listed values.
     Listed(Vec<f64>),
-    /// Those on one side of a bound.
+    /// The values on one side of a bound.
     Bounded(Order, f64),
 }
 
 impl Values {
-    /// Those that are listed.
+    /// Returns the listed values.
     pub fn listed(&self) -> &[f64] {
         match self {
             Self::Listed(listed) => listed,
@@ -43,7 +43,7 @@ impl Values {
         }
     }
 
-    /// Whether `value` is one of them. A listed value is met within a millionth, because it was written in decimals.
+    /// True if `value` is selected. A listed value matches within 1e-6, because it was written in decimals.
     pub fn hold(&self, value: f64) -> bool {
         match self {
             Self::Listed(listed) => listed.iter().any(|one| alike(*one, value)),
@@ -57,12 +57,12 @@ impl Values {
     }
 }
 
-/// Equal but for rounding.
+/// True if two numbers are equal except for rounding.
 pub fn alike(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-6 * a.abs().max(b.abs())
 }
 
-/// A comparison.
+/// A comparison operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// `>`.
@@ -76,7 +76,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Of the difference that it wants: 1 or -1.
+    /// Sign of the difference that satisfies it: 1 or -1.
     pub fn sign(self) -> f64 {
         match self {
             Self::Above | Self::AtLeast => 1.0,
@@ -96,41 +96,41 @@ impl std::fmt::Display for Order {
     }
 }
 
-/// What must be so.
+/// A relation that must hold.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Relation<Q = Quantity> {
-    /// One side is larger.
+    /// One side is larger than the other.
     Compare(Expr<Q>, Order, Expr<Q>),
-    /// Both are equal within this part of the second.
+    /// Both sides are equal within this fraction of the second.
     Near(Expr<Q>, Expr<Q>, f64),
-    /// Between two numbers, both included.
+    /// The value lies between two numbers, both included.
     Within(Expr<Q>, f64, f64),
-    /// Grows along the axis.
+    /// The value grows along the axis.
     Rises(Expr<Q>),
-    /// Shrinks along the axis.
+    /// The value shrinks along the axis.
     Falls(Expr<Q>),
-    /// The largest and the smallest value along the axis differ by no more than this part of the largest.
+    /// Maximum and minimum along the axis differ by at most this fraction of the maximum.
     Flat(Expr<Q>, f64),
-    /// Is largest at this value of the axis.
+    /// The value has its maximum at this value of the axis.
     Peaks(Expr<Q>, f64),
 }
 
-/// A value at each place and seed; `Q` is what is measured: as it was written, or as an experiment understands it.
+/// A value for each place and seed. `Q` is a quantity, either as written or as resolved by an experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Expr<Q = Quantity> {
-    /// The same everywhere.
+    /// A constant.
     Number(f64),
-    /// Measured.
+    /// A measured quantity.
     Quantity(Q),
-    /// Of two values.
+    /// Arithmetic on two values.
     Both(Box<Expr<Q>>, Operation, Box<Expr<Q>>),
-    /// Of all values along the axis.
+    /// A summary of all values along the axis.
     OverAxis(Fold, Box<Expr<Q>>),
-    /// Of several values.
+    /// A function of several values.
     OfSeveral(Several, Vec<Expr<Q>>),
 }
 
-/// Arithmetic.
+/// Arithmetic operations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// Sum.
@@ -143,7 +143,7 @@ pub enum Operation {
     Divide,
 }
 
-/// Of all values along the axis.
+/// Summaries of all values along the axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fold {
     /// Largest.
@@ -154,42 +154,42 @@ pub enum Fold {
     Average,
 }
 
-/// Of several values at one place.
+/// Functions of several values at one place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Several {
     /// Largest.
     Max,
     /// Smallest.
     Min,
-    /// Logarithm to the base 2, of one value.
+    /// Logarithm to base 2 of one value.
     Log2,
-    /// Magnitude, of one value.
+    /// Magnitude of one value.
     Abs,
 }
 
-/// Something measured in the runs of an arm.
+/// A quantity measured in the runs of an arm.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Quantity {
-    /// Name of what is measured.
+    /// Name of the metric.
     pub metric: String,
-    /// In whose runs.
+    /// Name of the arm.
     pub arm: String,
-    /// Which part of the world, when, or where along the axis.
+    /// Selectors: part of the world, time, or place on the axis.
     pub selectors: Vec<(String, String)>,
 }
 
 impl Quantity {
-    /// The value of a selector.
+    /// Returns the value of a selector.
     pub fn selector(&self, key: &str) -> Option<&str> {
         self.selectors.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 }
 
 impl Check {
-    /// The same check with every quantity translated.
+    /// Returns the check with every quantity translated.
     ///
     /// # Errors
-    /// The first of `translate`.
+    /// The first error of `translate`.
     pub fn translated<R>(
         &self,
         translate: &mut impl FnMut(&Quantity) -> Result<R, String>,
@@ -202,7 +202,7 @@ impl Check {
 }
 
 impl<Q> Check<Q> {
-    /// All quantities in it.
+    /// Returns all quantities in the check.
     pub fn quantities(&self) -> Vec<&Q> {
         let mut found = Vec::new();
         for clause in &self.clauses {
@@ -213,7 +213,7 @@ impl<Q> Check<Q> {
 }
 
 impl<Q> Relation<Q> {
-    /// The expressions in it.
+    /// Returns the expressions in the relation.
     pub fn sides(&self) -> impl Iterator<Item = &Expr<Q>> {
         let (one, other) = match self {
             Self::Compare(a, _, b) | Self::Near(a, b, _) => (a, Some(b)),
@@ -244,10 +244,10 @@ impl Relation {
 }
 
 impl Expr {
-    /// The same expression with every quantity translated.
+    /// Returns the expression with every quantity translated.
     ///
     /// # Errors
-    /// The first of `translate`.
+    /// The first error of `translate`.
     pub fn translated<R>(
         &self,
         translate: &mut impl FnMut(&Quantity) -> Result<R, String>,
@@ -268,7 +268,7 @@ impl Expr {
 }
 
 impl<Q: Clone> Expr<Q> {
-    /// The expressions of which this is the `max` or `min`, or a positive multiple of it; else itself.
+    /// Returns the arguments if this is `max` or `min`, or a positive multiple of it; else the expression itself.
     pub fn each_of(&self, several: Several) -> Vec<Self> {
         match self {
             Self::OfSeveral(which, all) if *which == several => {
@@ -284,7 +284,7 @@ impl<Q: Clone> Expr<Q> {
 }
 
 impl<Q> Expr<Q> {
-    /// Shows every quantity in it to `see`.
+    /// Calls `see` for every quantity in the expression.
     pub fn visit<'a>(&'a self, see: &mut impl FnMut(&'a Q)) {
         match self {
             Self::Number(_) => {}

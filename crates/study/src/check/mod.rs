@@ -1,4 +1,4 @@
-//! What a claim says: the language of checks.
+//! The language of checks, in which claims are written.
 
 mod language;
 mod parse;

@@ -1,4 +1,4 @@
-//! From the text of a check to its parts.
+//! Parser of checks.
 
 use pest::Parser;
 use pest::error::{Error as PestError, ErrorVariant, LineColLocation};
@@ -12,7 +12,7 @@ use super::language::{
 #[grammar = "check/check.pest"]
 struct Grammar;
 
-/// Where a text stops to be a check, and what may stand there.
+/// Error message: the position where parsing failed, and what is accepted there.
 fn refused(text: &str, error: &PestError<Rule>) -> String {
     let (LineColLocation::Pos((line, column)) | LineColLocation::Span((line, column), _)) = error.line_col;
     let rest: String = text.lines().nth(line - 1).unwrap_or_default().chars().skip(column - 1).collect();
@@ -50,10 +50,10 @@ fn refused(text: &str, error: &PestError<Rule>) -> String {
 }
 
 impl Check {
-    /// Reads a check.
+    /// Parses a check.
     ///
     /// # Errors
-    /// What was expected and where, with the text.
+    /// A message with the text, the position and what was expected there.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut pairs = Grammar::parse(Rule::check, text).map_err(|error| refused(text, &error))?;
         let clauses = inner(pairs.next()).filter(|pair| pair.as_rule() == Rule::clause);
@@ -62,10 +62,10 @@ impl Check {
 }
 
 impl Expr {
-    /// Reads an expression alone.
+    /// Parses a single expression.
     ///
     /// # Errors
-    /// What was expected and where, with the text.
+    /// A message with the text, the position and what was expected there.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut pairs = Grammar::parse(Rule::expr, text).map_err(|error| refused(text, &error))?;
         let pair = pairs.next().ok_or("nothing was found")?;
@@ -84,7 +84,7 @@ fn inner(pair: Option<Pair<'_, Rule>>) -> impl Iterator<Item = Pair<'_, Rule>> {
     pair.into_iter().flat_map(Pair::into_inner)
 }
 
-/// The next part; the grammar promises it.
+/// Returns the next part, whose presence the grammar guarantees.
 fn next<'a>(parts: &mut impl Iterator<Item = Pair<'a, Rule>>) -> Result<Pair<'a, Rule>, String> {
     parts.next().ok_or_else(|| "the check ends too early".to_owned())
 }

@@ -1,11 +1,11 @@
-//! An algorithm for measurements.
+//! Algorithm with a constant window, for measurements.
 
 use bentpipe_cc::{Ack, BackOff, CongestionControl, Loss, Path, Timeout};
 
 /// Segments of 1000 bytes that fill 1 Gbit/s for 550 ms.
 pub const LARGE: u32 = 69_000;
 
-/// An algorithm that keeps its window, in segments, whatever happens.
+/// Algorithm whose window, in segments, never changes.
 pub struct Steady(pub u32);
 
 impl CongestionControl for Steady {

@@ -1,14 +1,14 @@
-//! When an ACK leaves and what it reports: delayed and paced ACKs, SACK blocks, SNACK, replies to probes.
+//! Timing and content of ACKs: delayed and paced ACKs, SACK blocks, SNACK, replies to probes.
 
 use bentpipe_base::{Duration, Flags, ProbeTag, SackBlocks, SackRange, Segment, Snack};
 
 use super::{AckDue, Arrival, Receiver};
 use crate::DelayedAck;
 
-/// Most probes that wait for a reply (chosen: more than arrive before a driver polls). Further ones get none.
+/// Maximum number of probes that wait for a reply (chosen: above the arrivals before a driver polls). Further ones get none.
 const MAX_PROBE_REPLIES: usize = 256;
 
-/// The ACK and the D-SACK that are due, set aside while replies to probes leave.
+/// Pending ACK and D-SACK, set aside while replies to probes leave.
 pub(crate) struct Owed {
     due: AckDue,
     unacked_bytes: u32,
@@ -16,7 +16,7 @@ pub(crate) struct Owed {
 }
 
 impl Receiver {
-    /// SACK blocks for the next ACK, at most `room`; reports a duplicate once, first.
+    /// Adds SACK blocks for the next ACK, at most `room`. A duplicate is reported once, as the first block.
     #[inline]
     pub fn sack_blocks(&mut self, room: usize, dsack: bool, blocks: &mut SackBlocks) {
         if let (true, Some(queue)) = (self.may_report, &mut self.queue) {
@@ -28,14 +28,14 @@ impl Receiver {
         }
     }
 
-    /// Whether the next ACK has no room for a further range or duplicate. A duplicate is reported once, and an ACK holds as many ranges as fit
-    /// beside timestamps, which are three (RFC 2018 section 3). What does not fit might never be reported.
+    /// True if the next ACK has no room for a further range or duplicate. A duplicate is reported once, and with timestamps an
+    /// ACK holds three ranges (RFC 2018 section 3). Excess reports could be lost forever.
     pub fn reports_are_full(&self) -> bool {
         self.queue.as_ref().is_some_and(|queue| queue.dsack.is_some()) || self.unreported >= 3
     }
 
-    /// Estimates how large the peer's full segments are, which may be smaller than ours. Two segments of the same size in a row are full if
-    /// they do not end a write of the application, and so is the largest segment.
+    /// Estimates the peer's full segment size, which may be below this end's. Two consecutive segments of equal size are full
+    /// unless they end a write of the application. The largest segment is also full.
     #[inline]
     fn estimate_peer_mss(&mut self, len: u32, pushed: bool) {
         let len = len.min(u32::from(u16::MAX)) as u16;
@@ -45,7 +45,7 @@ impl Receiver {
         self.last_len = len;
     }
 
-    /// Decides how soon the arrival of a segment is acknowledged; returns the delay if a timer must run.
+    /// Decides the delay of a segment's acknowledgement. Returns it if a timer must run.
     pub fn schedule_ack(
         &mut self,
         arrival: Arrival,
@@ -60,7 +60,7 @@ impl Receiver {
         self.unacked_bytes = self.unacked_bytes.saturating_add(segment.len);
         let gap = arrival != Arrival::InOrder || self.has_holes() || self.finished();
         if gap {
-            // After a hole the sender needs its ACKs quickly again.
+            // After a hole the sender needs its ACKs without delay again.
             self.quick = self.quick.max(2);
         }
         let full = self.unacked_bytes >= every.saturating_mul(self.peer_mss.into());
@@ -74,7 +74,7 @@ impl Receiver {
         start.then_some(timer)
     }
 
-    /// The same if ACKs are paced: only a new hole and the end of the stream are acknowledged at once.
+    /// As `schedule_ack` for paced ACKs: only a new hole and the end of the stream are acknowledged at once.
     pub fn pace_ack(&mut self, arrival: Arrival, delay: Duration) -> Option<Duration> {
         let opened = std::mem::take(&mut self.opened_hole) && arrival == Arrival::OutOfOrder;
         if opened || self.finished() {
@@ -86,27 +86,28 @@ impl Receiver {
         start.then_some(delay)
     }
 
-    /// A segment arrived that had been acknowledged: its sender may have missed ACKs, so the next segments are acknowledged at once.
+    /// Handles a segment that had been acknowledged: its sender may have missed ACKs, so the next segments are acknowledged at
+    /// once.
     pub fn acknowledge_at_once(&mut self, mode: DelayedAck) {
         if let DelayedAck::On { after_duplicate, .. } = mode {
-            // The ACK of the duplicate itself is one of them.
+            // The ACK of the duplicate itself counts.
             let further = after_duplicate.min(u32::from(u16::MAX)).saturating_sub(1);
             self.quick = self.quick.max(further as u16);
         }
     }
 
-    /// The holes in blocks of `unit` bytes, if there are any.
+    /// Returns the holes in blocks of `unit` bytes, if there are any.
     pub fn snack(&self, unit: u32) -> Option<Snack> {
         let ranges = &self.queue.as_ref().filter(|queue| !queue.ranges.is_empty())?.ranges;
         Snack::describe(self.nxt, unit, ranges.iter().copied())
     }
 
-    /// Another ACK must follow when the timer expires.
+    /// Requests a further ACK when the timer expires.
     pub fn owe_ack(&mut self) {
         self.due = AckDue::Delayed;
     }
 
-    /// Does not report the last duplicate, which was a probe.
+    /// Drops the report of the last duplicate, which was a probe.
     pub fn forget_duplicate(&mut self) {
         if let Some(queue) = &mut self.queue {
             queue.dsack = None;
@@ -121,14 +122,14 @@ impl Receiver {
         self.due == AckDue::Now
     }
 
-    /// Sets aside what is to be acknowledged and reported while a reply to a probe leaves. Routers drop replies first, so the reply must not
-    /// take the place of the ACK.
+    /// Sets the pending ACK and report aside while a reply to a probe leaves. Routers drop replies first, so the reply must not
+    /// replace the ACK.
     pub fn set_aside(&mut self) -> Owed {
         let dsack = self.queue.as_mut().and_then(|queue| queue.dsack.take());
         Owed { due: self.due, unacked_bytes: self.unacked_bytes, dsack }
     }
 
-    /// Takes back what was set aside.
+    /// Restores the pending ACK and report.
     pub fn owe_again(&mut self, owed: Owed) {
         self.due = owed.due;
         self.unacked_bytes = owed.unacked_bytes;
@@ -137,7 +138,7 @@ impl Receiver {
         }
     }
 
-    /// A probe arrived, which gets a reply of its own.
+    /// Records a probe, which gets a separate reply.
     pub fn owe_probe_reply(&mut self, tag: ProbeTag) {
         let probes = self.probes.get_or_insert_default();
         if probes.len() < MAX_PROBE_REPLIES {

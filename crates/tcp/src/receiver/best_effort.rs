@@ -1,4 +1,4 @@
-//! Best-effort receivers, which skip data that have been missing for too long (CCSDS 714.0).
+//! Best-effort receivers, which skip data that is missing for too long (CCSDS 714.0).
 
 use std::collections::VecDeque;
 
@@ -8,14 +8,14 @@ use super::Receiver;
 use super::gaps::Gaps;
 
 impl Receiver {
-    /// Best effort was agreed on: data that are missing for long may be skipped.
+    /// Enables best effort: data missing for too long may be skipped.
     pub fn accept_gaps(&mut self) {
         let waits_at = u64::MAX;
         let gaps = Gaps { waits_at, since: Instant::FAR_FUTURE, unannounced: VecDeque::new(), unread: 0 };
         self.gaps = Some(Box::new(gaps));
     }
 
-    /// Notes since when the present hole is open.
+    /// Records the start time of the present hole.
     #[inline]
     pub fn watch_hole(&mut self, now: Instant) {
         let Some(gaps) = &mut self.gaps else { return };
@@ -26,7 +26,7 @@ impl Receiver {
         }
     }
 
-    /// Skips a hole that has been open for `patience`; returns its bytes, zero if there is none.
+    /// Skips a hole that has been open for `patience`. Returns its bytes; zero if there is none.
     pub fn skip_hole(&mut self, now: Instant, patience: Duration) -> u64 {
         let (Some(gaps), Some(front)) =
             (&mut self.gaps, self.queue.as_ref().and_then(|queue| queue.ranges.front()))
@@ -46,12 +46,12 @@ impl Receiver {
         bytes
     }
 
-    /// The next hole that the application has not been told of.
+    /// Returns the next hole not yet reported to the application.
     pub fn next_gap(&mut self) -> Option<SackRange> {
         self.gaps.as_mut()?.unannounced.pop_front()
     }
 
-    /// How many of the `bytes` just read had arrived; the others were skipped.
+    /// Returns the number of `bytes` just read that had arrived; the others were skipped.
     pub fn present(&mut self, bytes: u64) -> u64 {
         let Some(gaps) = &mut self.gaps else { return bytes };
         let absent = gaps.unread.min(bytes);

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 
 use bentpipe_base::{Instant, SackRange};
 
-/// Holes of a best-effort receiver: the one that it waits for, and those that it skipped.
+/// Holes of a best-effort receiver: the present one, and those skipped.
 #[derive(Debug)]
 pub(super) struct Gaps {
-    /// `nxt` in front of the present hole; `since` is when the hole was first seen.
+    /// `nxt` before the present hole; `since` is the time of its detection.
     pub waits_at: u64,
     pub since: Instant,
-    /// Skipped holes that the application has not been told of.
+    /// Skipped holes not yet reported to the application.
     pub unannounced: VecDeque<SackRange>,
-    /// Skipped bytes that have not been read yet.
+    /// Skipped bytes not yet read.
     pub unread: u64,
 }

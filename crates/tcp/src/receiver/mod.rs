@@ -1,4 +1,4 @@
-//! The receiving half: reassembly, acknowledgements, SACK blocks, advertised window.
+//! Receiving half: reassembly, acknowledgements, SACK blocks, advertised window.
 
 mod acks;
 mod best_effort;
@@ -17,32 +17,32 @@ use crate::{Config, DelayedAck, ReceiveWindow};
 use gaps::Gaps;
 use reassembly::ReassemblyQueue;
 
-/// Assumed size of the peer's full segments before one was seen, the default of RFC 9293 section 3.7.1. Smaller segments may be short
-/// writes of its application.
+/// Assumed full segment size of the peer before one was seen, by RFC 9293 section 3.7.1. Smaller segments may be short writes of
+/// its application.
 const LEAST_FULL: u32 = 536;
 
-/// Stands for the window of the last ACK before the first ACK has left.
+/// Placeholder for the window of the last ACK before the first ACK.
 const NEVER_ADVERTISED: u32 = u32::MAX;
 
-/// What an arriving segment held.
+/// Content of an arriving segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
-    /// The next data of the stream.
+    /// Next data of the stream.
     InOrder,
-    /// Data that wait until what is missing before them arrives.
+    /// Data after a hole.
     OutOfOrder,
     /// Nothing new.
     Duplicate,
-    /// Nothing that is accepted: it lies beyond the advertised window, or would be one range too many.
+    /// Rejected data: beyond the advertised window, or one range too many.
     OutsideWindow,
 }
 
-/// How soon an ACK must leave.
+/// Urgency of an ACK.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 enum AckDue {
     #[default]
     No,
-    /// With the next data that leave, or when the timer expires.
+    /// With the next departing data, or when the timer expires.
     Delayed,
     Now,
 }
@@ -53,15 +53,15 @@ enum AckDue {
 pub(crate) struct Receiver {
     /// Next sequence number expected.
     pub nxt: u64,
-    /// Everything below was handed to the application.
+    /// Position below which all data was delivered to the application.
     read_to: u64,
-    /// Right edge as the peer computes it from the window field: less than one unit of the window scale beyond the one that is meant.
+    /// Right edge as the peer computes it from the window field: less than one unit of the window scale beyond `edge`.
     granted: u64,
-    /// Right edge of the window that is meant.
+    /// Right edge of the intended window.
     edge: u64,
     /// Receive buffer in bytes.
     buffer: u64,
-    /// Widest window advertised.
+    /// Largest window advertised.
     widest: u64,
     /// `nxt` in the last ACK sent. `advertised` is the window in it.
     last_ack: u64,
@@ -70,23 +70,23 @@ pub(crate) struct Receiver {
     pub ts_recent: u32,
     /// Payload bytes received in order since the last ACK.
     unacked_bytes: u32,
-    /// Payload bytes of the peer's full segments as estimated. `last_len` are those of its last segment.
+    /// Estimated payload bytes of the peer's full segments. `last_len` is the length of its last segment.
     peer_mss: u16,
     last_len: u16,
-    /// Segments still to be acknowledged at once.
+    /// Number of segments still to be acknowledged at once.
     quick: u16,
-    /// Ranges that changed since the last ACK.
+    /// Number of ranges that changed since the last ACK.
     unreported: u8,
     due: AckDue,
-    /// A hole was opened since [`Receiver::pace_ack`] last asked.
+    /// True if a hole was opened since the last query of [`Receiver::pace_ack`].
     opened_hole: bool,
     /// Window scale that this end announced.
     pub scale: u8,
-    /// A congestion mark arrived and the sender has not yet confirmed a reduction.
+    /// True after a congestion mark arrived, until the sender confirms a reduction.
     pub ecn_echo: bool,
-    /// The reassembly queue may hold something to report. Usually it does not, and is then not read for each ACK.
+    /// True if the reassembly queue may hold something to report; usually false, so that it is not read for each ACK.
     may_report: bool,
-    /// Present once a segment has arrived out of order or twice.
+    /// Present after a segment arrived out of order or twice.
     queue: Option<Box<ReassemblyQueue>>,
     /// Tags of the probes to answer.
     #[expect(
@@ -101,7 +101,7 @@ pub(crate) struct Receiver {
     tuning: Tuning,
 }
 
-/// Auto-tuning of the receive buffer by what the application reads in a round trip (dynamic right-sizing).
+/// Auto-tuning of the receive buffer by the bytes read per round trip (dynamic right-sizing).
 #[derive(Clone, Copy, Debug, Default)]
 struct Tuning {
     since: Instant,
@@ -148,52 +148,52 @@ impl Receiver {
         }
     }
 
-    /// The peer's SYN arrived.
+    /// Handles the peer's SYN.
     pub fn synchronise(&mut self) {
         self.nxt = 1;
-        // A SYN of ours has granted a window already.
+        // A SYN of this end has already granted a window.
         self.edge = self.edge.max(1);
         self.granted = self.granted.max(1);
     }
 
-    /// Bytes in order and not yet read.
+    /// Returns the unread in-order bytes.
     pub fn readable(&self) -> u64 {
         let end = if self.finished() { self.nxt - 1 } else { self.nxt };
         end.saturating_sub(self.read_to)
     }
 
-    /// The peer's FIN and everything before it arrived.
+    /// True if the peer's FIN and everything before it has arrived.
     pub fn finished(&self) -> bool {
         self.fin_at.is_some_and(|fin| self.nxt > fin)
     }
 
-    /// Right edge of the window as the peer knows it.
+    /// Returns the right edge of the window as the peer knows it.
     pub fn granted_edge(&self) -> u64 {
         self.granted
     }
 
-    /// Updates the timestamp to echo by that of a segment, if the segment begins no later than the last ACK (RFC 7323 section 4.3).
+    /// Updates the timestamp to echo from a segment that begins no later than the last ACK (RFC 7323 section 4.3).
     pub fn note_timestamp(&mut self, value: u32, start: u64) {
         if start <= self.last_ack {
             self.ts_recent = value;
         }
     }
 
-    /// Whether a segment begins in the window, or below it by no more than the widest window: it may be a retransmission.
+    /// True if a segment begins in the window, or below it by at most the largest window: it may be a retransmission.
     pub fn is_near_window(&self, segment: &Segment) -> bool {
         segment.seq <= self.granted.max(self.nxt) && segment.seq_end() + self.widest + 1 >= self.nxt
     }
 
-    /// Takes `[start, end)`; the FIN, if any, is its last sequence number. Data beyond the window are cut off.
+    /// Handles data `[start, end)`; a FIN is its last sequence number. Data beyond the window is cut off.
     pub fn take(&mut self, start: u64, end: u64, fin: bool) -> Arrival {
         if end <= self.nxt {
             self.report_duplicate(start, end);
             return Arrival::Duplicate;
         }
-        // A closed window takes nothing, not even a window probe (RFC 9293 section 3.10.7.4).
+        // A closed window accepts nothing, not even a window probe (RFC 9293 section 3.10.7.4).
         let room = self.granted.min(self.fin_at.unwrap_or(u64::MAX));
         let data_end = end - u64::from(fin);
-        // A FIN needs no room in the window. A FIN in the middle of data that have arrived is not believed.
+        // A FIN needs no room in the window. A FIN within data that has arrived is ignored.
         let likely = self.fin_at.map_or(data_end >= self.highest(), |at| at == data_end);
         let ends = fin && data_end <= room && likely;
         let end = if ends { end } else { data_end.min(room) };
@@ -215,18 +215,18 @@ impl Receiver {
         self.keep(SackRange { start, end })
     }
 
-    /// Whether it is known where the peer's stream ends.
+    /// True if the end of the peer's stream is known.
     pub fn knows_end(&self) -> bool {
         self.fin_at.is_some()
     }
 
-    /// Takes the next data of the stream, which end at `end`.
+    /// Handles the next data of the stream, which ends at `end`.
     #[inline]
     pub fn extend(&mut self, end: u64) {
         self.nxt = end;
     }
 
-    /// Bytes on the heap, for the memory bound.
+    /// Returns the heap memory in bytes, for the memory bound.
     pub fn heap_bytes(&self) -> usize {
         let queue = self.queue.as_ref();
         queue.map_or(0, |queue| size_of_val(&**queue) + queue.ranges.capacity() * size_of::<SackRange>())

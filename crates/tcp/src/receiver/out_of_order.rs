@@ -1,24 +1,24 @@
-//! Data that arrive out of order: which ranges are held, and how they are put together and reported.
+//! Data received out of order: held ranges, reassembly and reports.
 
 use bentpipe_base::SackRange;
 
 use super::reassembly::{ReassemblyQueue, merge_at};
 use super::{Arrival, Receiver};
 
-/// Ranges that may be held out of order, however small they are (chosen: as many as a stream needs whose segments arrive in turns).
+/// Number of ranges always accepted, however small (chosen: enough for a stream whose segments alternate between two paths).
 const MANY_RANGES: usize = 64;
 /// Bytes of the window for each range beyond [`MANY_RANGES`] (chosen: less than a full segment).
 const BYTES_PER_RANGE: u64 = 1024;
-/// Ranges that may be held in any case (chosen): putting a range among the others takes time that grows with their number.
+/// Maximum number of ranges (chosen): inserting a range takes time proportional to their number.
 const MOST_RANGES: usize = 8192;
 
 impl Receiver {
-    /// Reports a duplicate in the next ACK (RFC 2883).
+    /// Schedules the report of a duplicate in the next ACK (RFC 2883).
     pub(super) fn report_duplicate(&mut self, start: u64, end: u64) {
         self.queue().dsack = Some(SackRange { start, end });
     }
 
-    /// Reports the first part of `[start, end)` that arrived before, if there is one (RFC 2883 section 4).
+    /// Schedules the report of the first part of `[start, end)` that arrived before, if there is one (RFC 2883 section 4).
     pub(super) fn report_overlap(&mut self, start: u64, end: u64) {
         let ranges = self.queue.as_ref().map(|queue| &queue.ranges).filter(|ranges| !ranges.is_empty());
         let overlap = if start < self.nxt {
@@ -34,7 +34,7 @@ impl Receiver {
         }
     }
 
-    /// Whether a hole is open, and the range that arrived last is the highest and ends at `seq`.
+    /// True if a hole is open, and the last arrival is the highest range and ends at `seq`.
     #[inline]
     pub fn continues_at(&self, seq: u64) -> bool {
         self.queue.as_ref().is_some_and(|queue| {
@@ -43,7 +43,7 @@ impl Receiver {
         })
     }
 
-    /// Takes the data that continue that range up to `end`.
+    /// Extends that range up to `end`.
     #[inline]
     pub fn extend_last(&mut self, end: u64) {
         let Some(ReassemblyQueue { ranges, recent, .. }) = self.queue.as_deref_mut() else { return };
@@ -53,7 +53,7 @@ impl Receiver {
         }
     }
 
-    /// Data are missing before others that have arrived.
+    /// True if data is missing before other data that has arrived.
     #[inline]
     pub fn has_holes(&self) -> bool {
         self.queue.as_ref().is_some_and(|queue| !queue.ranges.is_empty())
@@ -64,12 +64,12 @@ impl Receiver {
         self.queue.get_or_insert_default()
     }
 
-    /// End of everything that arrived.
+    /// Returns the end of all received data.
     pub(super) fn highest(&self) -> u64 {
         self.queue.as_ref().and_then(|queue| queue.ranges.back()).map_or(self.nxt, |last| last.end)
     }
 
-    /// Moves `nxt` past the ranges that it has reached.
+    /// Advances `nxt` over the ranges that it has reached.
     pub(super) fn absorb(&mut self) {
         let Some(ReassemblyQueue { ranges, .. }) = self.queue.as_deref_mut() else { return };
         while let Some(front) = ranges.front() {
@@ -81,14 +81,14 @@ impl Receiver {
         }
     }
 
-    /// How many separate ranges may be held, if the highest ends at `end`: in proportion to the window that they span, so that a peer cannot
-    /// make one of each byte.
+    /// Returns the maximum number of ranges if the highest ends at `end`. It is proportional to the window that they span, so
+    /// that a peer cannot make one per byte.
     fn most_ranges(&self, end: u64) -> usize {
         let span = self.highest().max(end) - self.nxt;
         (MANY_RANGES + (span / BYTES_PER_RANGE) as usize).min(MOST_RANGES)
     }
 
-    /// Keeps a range above `nxt`, merged with what it touches. One that touches nothing is not taken if too many are held.
+    /// Stores a range above `nxt`, merged with adjacent ones. A separate range is rejected if too many are held.
     pub(super) fn keep(&mut self, new: SackRange) -> Arrival {
         let mut merged = new;
         let most = self.most_ranges(new.end);
@@ -98,7 +98,7 @@ impl Receiver {
             None => self.open_hole(new),
             Some(last) if last.end < new.start && full => return Arrival::OutsideWindow,
             Some(last) if last.end < new.start => self.open_hole(new),
-            // The usual case while a hole is open: the next segment in sequence.
+            // Typical case while a hole is open: the next segment in sequence.
             Some(last) if last.end == new.start => {
                 last.end = new.end;
                 merged = *last;
@@ -126,7 +126,7 @@ impl Receiver {
         self.queue().ranges.push_back(above);
     }
 
-    /// Puts a range at the head of those to report, and removes those that it contains.
+    /// Puts a range at the head of the reports, and removes ranges contained in it.
     fn report(&mut self, range: SackRange) {
         let recent = &mut self.queue.get_or_insert_default().recent;
         let old = *recent;

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use bentpipe_base::{SackBlocks, SackRange};
 
-/// The reassembly queue: which ranges arrived out of order, and what is to be reported of them and of duplicates.
+/// Reassembly queue: ranges received out of order, and pending reports of ranges and duplicates.
 #[derive(Debug, Default)]
 pub(super) struct ReassemblyQueue {
-    /// Ranges held above `nxt`, in order, disjoint and not touching.
+    /// Ranges held above `nxt`, in order and not adjacent.
     pub ranges: VecDeque<SackRange>,
     /// Ranges as last reported, most recent first (RFC 2018 section 4).
     pub recent: [SackRange; 4],
@@ -16,7 +16,7 @@ pub(super) struct ReassemblyQueue {
 }
 
 impl ReassemblyQueue {
-    /// Adds the ranges that an ACK of everything before `nxt` reports, until there are `room` blocks.
+    /// Adds the ranges reported by an ACK of everything before `nxt`, until there are `room` blocks.
     pub fn list_ranges(&self, room: usize, nxt: u64, blocks: &mut SackBlocks) {
         for &range in &self.recent {
             if range.start > nxt && blocks.len() < room {
@@ -26,7 +26,7 @@ impl ReassemblyQueue {
     }
 }
 
-/// Puts a range at its place among `ranges`, merged with those that it touches.
+/// Inserts a range in `ranges`, merged with adjacent ones.
 pub(super) fn merge_at(ranges: &mut VecDeque<SackRange>, at: usize, mut merged: SackRange) -> SackRange {
     while let Some(range) = ranges.get(at).copied().filter(|range| range.start <= merged.end) {
         merged = SackRange { start: merged.start.min(range.start), end: merged.end.max(range.end) };

@@ -34,7 +34,8 @@ fn an_ack_is_full_when_another_range_would_push_one_out() {
     assert!(receiver.reports_are_full(), "a duplicate is told once");
 }
 
-/// RFC 2018 section 8, case 2 in spirit: every other segment is lost; the most recent block comes first.
+/// RFC 2018 section 8, similar to case 2: every second segment is lost; the most recent block comes
+/// first.
 #[test]
 fn most_recent_block_first() {
     let mut receiver = receiver();
@@ -49,7 +50,7 @@ fn most_recent_block_first() {
     assert_eq!(blocks(&mut receiver), [(5001, 6001)]);
 }
 
-/// The fast path beyond a hole does what the slow path does.
+/// Beyond a hole the fast path has the same effect as the slow path.
 #[test]
 fn what_goes_on_behind_the_last_arrival_is_reported_as_any_other() {
     let (mut long, mut short) = (receiver(), receiver());

@@ -1,4 +1,4 @@
-//! The advertised window: its right edge, what the application reads, and the auto-tuned receive buffer.
+//! Advertised window: right edge, reading by the application, auto-tuned receive buffer.
 
 use bentpipe_base::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use super::{AckDue, NEVER_ADVERTISED, Receiver, Tuning};
 use crate::{Config, ReceiveWindow};
 
 impl Receiver {
-    /// An ACK leaves, so that none is due any more. Returns the window to advertise in bytes.
+    /// Handles a departing ACK: none is due any more. Returns the window to advertise in bytes.
     pub fn acknowledged(&mut self, config: &Config) -> u32 {
         self.due = AckDue::No;
         self.unreported = 0;
@@ -22,8 +22,8 @@ impl Receiver {
         self.advertised
     }
 
-    /// Advances the right edge, never back, by at least a full segment or half the buffer (silly window avoidance, RFC 9293 section
-    /// 3.8.6.2.2).
+    /// Advances the right edge, never back, by at least a full segment or half of the buffer (silly window avoidance, RFC 9293
+    /// section 3.8.6.2.2).
     fn advertise(&mut self, config: &Config) -> u32 {
         let target = self.read_to.saturating_add(self.buffer);
         let step = u64::from(config.mss).min(self.buffer / 2);
@@ -41,25 +41,25 @@ impl Receiver {
         window as u32
     }
 
-    /// A SYN-ACK leaves, which acknowledges the peer's SYN.
+    /// Handles a departing SYN-ACK, which acknowledges the peer's SYN.
     pub fn note_acknowledged(&mut self) {
         self.last_ack = self.nxt;
     }
 
-    /// The window of a SYN: never scaled.
+    /// Returns the window of a SYN, which is never scaled.
     pub fn syn_window(&mut self) -> u32 {
         let window = self.buffer.min(65_535);
         self.edge = self.nxt.max(1) + window;
         self.grant(window)
     }
 
-    /// The application takes up to `limit` bytes. True if the window opened enough that the peer must be told.
+    /// Delivers up to `limit` bytes to the application. Returns true if the window opened enough to inform the peer.
     pub fn read(&mut self, limit: u64, config: &Config) -> (u64, bool) {
         let bytes = self.readable().min(limit);
         self.read_to += bytes;
         let advertised = self.edge.saturating_sub(self.nxt);
         let possible = self.read_to.saturating_add(self.buffer).saturating_sub(self.nxt);
-        // A peer whose window was nearly closed is told at once; others learn it from the next ACK.
+        // A peer whose window was nearly closed is informed at once; others learn it from the next ACK.
         let starved =
             advertised < u64::from(config.mss) && possible >= u64::from(config.mss).min(self.buffer / 2);
         (bytes, bytes > 0 && starved)
@@ -73,7 +73,7 @@ impl Receiver {
         }
         let taken = self.read_to - self.tuning.read_at_since;
         if self.tuning.read_at_since > 0 {
-            // Twice what was read in a round trip lets slow start double the window, and twice that again keeps one window in reserve.
+            // Twice the bytes read per round trip allow slow start to double; another factor of two keeps one window in reserve.
             self.buffer = self.buffer.max(taken.saturating_mul(4)).min(limit);
         }
         self.tuning = Tuning { since: now, read_at_since: self.read_to };

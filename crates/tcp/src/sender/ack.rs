@@ -19,7 +19,7 @@ use crate::timestamp::clock_ms;
 use crate::{Events, Recovery};
 
 impl Sender {
-    /// Takes the acknowledgement of a segment with the ACK flag.
+    /// Handles the acknowledgement of a segment with the ACK flag.
     pub fn on_ack(&mut self, cx: &mut Context, segment: &Segment) -> AckField {
         if segment.ack > self.nxt || segment.ack + u64::from(self.peer.largest) < self.una {
             return AckField::Unacceptable;
@@ -76,8 +76,8 @@ impl Sender {
         Findings { segment, progress, advanced, duplicate, repeats, dsack, reported: false, rtt: None }
     }
 
-    /// If the peer did not agree to reply to probes, a D-SACK with the range of a probe is its reply. It is then no sign of a needless
-    /// retransmission, and the duplicate ACK is no sign of a loss.
+    /// Treats a D-SACK with the range of a probe as its reply, if the peer did not agree on replies. It is then neither a sign of
+    /// a needless retransmission, nor is the duplicate ACK a sign of loss.
     fn take_probe_reports(&mut self, cx: &Context, findings: &mut Findings) {
         let Some(first) = findings.segment.sack.as_slice().first().filter(|_| findings.dsack) else { return };
         let patience = self.rtt.rto(&cx.config.rto) + self.rtt.srtt * 2;
@@ -103,7 +103,7 @@ impl Sender {
         }
         let ambiguous = progress.repeated_acked && !self.recovery.uses_sack();
         findings.rtt = match &progress.newest {
-            // Karn's rule: only segments that were sent once give a sample.
+            // Karn's rule: only segments sent once yield a sample.
             Some(newest) if !newest.marks.intersects(Mark::AMBIGUOUS) && !ambiguous => {
                 Some(cx.now.since(newest.sent_at))
             }
@@ -159,12 +159,12 @@ impl Sender {
         let newest = findings.progress.newest.as_ref();
         let rate = newest.and_then(|newest| self.sample_rate(findings.progress.newest_index, newest.sent_at));
         self.forget_stamps();
-        // An algorithm that withholds all data may have asked for an ACK that has nothing new to report.
+        // An algorithm that withholds all data may have requested an ACK without new information.
         let answered = self.algorithm.withheld && findings.repeats && !reply;
         if news || counts || answered {
             let ack = Ack {
                 acked: findings.progress.acked,
-                // Segments that were SACKed before were counted then (as in Linux), and an echoed mark allows no growth (RFC 3168 section
+                // Segments SACKed earlier were counted then (as in Linux), and an echoed mark allows no growth (RFC 3168 section
                 // 6.1.2).
                 counted: match findings.advanced && !(marked && self.ecn != Ecn::Off) {
                     true => cx.config.ack_counting.count(findings.progress.arrived),
@@ -185,7 +185,7 @@ impl Sender {
             self.algorithm.cc.on_ack(&ack, &path);
         }
         if ends_episode && self.recovery.uses_sack() && self.board.lost() > 0 && self.episode.is_open() {
-            // Segments sent during the episode were lost as well: another one begins.
+            // Segments sent during the episode were also lost: another episode begins.
             self.enter_recovery(cx, LossEvidence { marked, ..LossEvidence::default() });
         }
         self.take_replies(cx, findings, phase);
@@ -195,7 +195,7 @@ impl Sender {
         }
     }
 
-    /// Tells the algorithm of the fields that a segment brings, if that was agreed on.
+    /// Passes the fields of a segment to the algorithm, if that was agreed on.
     #[inline]
     fn hear_fields(&mut self, segment: &Segment, path: &Path) {
         if self.algorithm.exchanges_fields
@@ -205,7 +205,7 @@ impl Sender {
         }
     }
 
-    /// Tells the algorithm of the probes that a segment answers.
+    /// Reports the probes answered by a segment to the algorithm.
     #[inline]
     fn take_replies(&mut self, cx: &mut Context, findings: &Findings, phase: Phase) {
         let acked = findings.progress.acked;
@@ -218,13 +218,13 @@ impl Sender {
         }
     }
 
-    /// The timestamp of a segment: when the peer sent it, by its own clock.
+    /// Returns the timestamp of a segment: its send time by the peer's clock.
     #[inline]
     pub(super) fn peer_clock(&self, segment: &Segment) -> Option<u32> {
         segment.timestamps.filter(|_| self.timestamps).map(|(value, _)| value)
     }
 
-    /// A report of duplicates answers probes.
+    /// Handles a report of duplicates that answers probes.
     #[cold]
     fn take_probe_answers(&mut self, cx: &mut Context, acked: u32, phase: Phase) {
         let path = self.path(cx.now);
@@ -242,7 +242,7 @@ impl Sender {
         }
     }
 
-    /// Undoes a reduction that this ACK shows to have been spurious (RFC 4015).
+    /// Undoes a reduction that this ACK proves spurious (RFC 4015).
     fn check_reduction(&mut self, cx: &mut Context, findings: &Findings) {
         let segment = findings.segment;
         let duplicate = segment.sack.as_slice().first().copied().filter(|_| findings.dsack);
@@ -253,7 +253,7 @@ impl Sender {
         }
     }
 
-    /// Counts bytes that are newly known to have arrived.
+    /// Counts newly delivered bytes.
     #[inline]
     pub(super) fn note_delivered(&mut self, now: Instant, bytes: u64) {
         self.delivered += bytes;
@@ -262,14 +262,14 @@ impl Sender {
         }
     }
 
-    /// The delivery rate that an ACK shows, if the algorithm wants to know.
+    /// Returns the delivery rate sample of an ACK, if the algorithm uses it.
     #[inline]
     pub(super) fn sample_rate(&mut self, newest: Index, sent_at: Instant) -> Option<RateSample> {
         let totals = Totals { delivered: self.delivered, lost: self.board.total_lost };
         self.rate.as_mut()?.sample((newest, sent_at), self.rtt.min, totals)
     }
 
-    /// Drops the delivery-rate stamps of segments that are acknowledged.
+    /// Drops the delivery-rate stamps of acknowledged segments.
     #[inline]
     pub(super) fn forget_stamps(&mut self) {
         if let Some(rate) = &mut self.rate {
@@ -285,7 +285,7 @@ impl Sender {
         }
     }
 
-    /// Marks as lost what the recovery in use believes lost. True if an episode begins.
+    /// Marks segments as lost by the recovery in use. Returns true if an episode begins.
     fn find_losses(&mut self, cx: &mut Context, findings: &Findings, counts: bool) -> bool {
         let segment = findings.segment;
         match self.recovery {
@@ -310,7 +310,7 @@ impl Sender {
         }
     }
 
-    /// Marks as lost what an algorithm with loss detection of its own believes lost.
+    /// Marks segments as lost by the algorithm's own loss detection.
     pub(super) fn ask_detector(&mut self, path: &Path) {
         let (Some(front), Some(detector)) = (self.board.front(), self.algorithm.cc.detector()) else {
             return;
@@ -325,7 +325,7 @@ impl Sender {
         }
     }
 
-    /// Sets timers and events after the algorithm was called.
+    /// Sets timers and events after the algorithm's call.
     fn after_ack(&mut self, cx: &mut Context, findings: &Findings) {
         self.settle_tail_probe(cx, findings);
         if findings.advanced {
@@ -337,7 +337,7 @@ impl Sender {
         }
     }
 
-    /// Whether what is newly SACKed left before the oldest segment was last sent.
+    /// True if the newly SACKed data was sent before the last transmission of the oldest segment.
     fn arrived_before_oldest(&self, findings: &Findings) -> bool {
         let oldest = self.board.front();
         oldest
@@ -345,7 +345,7 @@ impl Sender {
             .is_some_and(|(oldest, (sent_at, _))| sent_at < oldest.sent_at)
     }
 
-    /// Nothing is outstanding: the retransmission timers stop.
+    /// Stops the retransmission timers, because nothing is outstanding.
     pub(super) fn stop_timers(&mut self, cx: &mut Context) {
         cx.timers.retransmit = Instant::FAR_FUTURE;
         cx.timers.reorder = Instant::FAR_FUTURE;

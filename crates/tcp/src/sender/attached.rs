@@ -1,4 +1,4 @@
-//! The congestion control algorithm of a connection, and what is known of it.
+//! Congestion control algorithm of a connection, with its capabilities.
 
 use bentpipe_cc::{Accounting, CongestionControl, Wants};
 
@@ -8,7 +8,7 @@ bitflags::bitflags! {
     pub(crate) struct Abilities: u8 {
         /// It is a [`Prober`](bentpipe_cc::Prober).
         const PROBES = 0x01;
-        /// It is a prober that takes reports of duplicates (RFC 2883) for replies to its probes.
+        /// It is a prober that treats reports of duplicates (RFC 2883) as replies.
         const TAKES_REPORTS = 0x02;
         /// It has a [`Feedback`](bentpipe_cc::Feedback).
         const FEEDBACK = 0x04;
@@ -18,9 +18,9 @@ bitflags::bitflags! {
         const DETECTS = 0x10;
         /// It is a [`Sleeper`](bentpipe_cc::Sleeper).
         const WAKES = 0x20;
-        /// It is told of every segment that leaves.
+        /// It handles every departing segment.
         const SEES_DEPARTURES = 0x40;
-        /// Only the window holds data back, and the delivery rate is of no interest.
+        /// Only the window limits the sender, and the delivery rate is not used.
         const WINDOW_ONLY = 0x80;
     }
 }
@@ -42,21 +42,21 @@ impl Abilities {
     }
 }
 
-/// The algorithm of one connection, with what it wants of the engine and what it is able to do.
+/// Algorithm of one connection, with its wants and capabilities.
 pub(super) struct Attached {
     pub cc: Box<dyn CongestionControl>,
     pub accounting: Accounting,
-    /// The algorithm may at times let no data leave.
+    /// True if the algorithm may withhold all data.
     pub withholds: bool,
     pub abilities: Abilities,
-    /// The peer has the receiver half that the algorithm asks for.
+    /// True if the peer has the receiver half that the algorithm requests.
     pub exchanges_fields: bool,
-    /// The algorithm lets no data leave at the moment, and an expiry of the retransmission timer does not count.
+    /// True while the algorithm withholds all data: expiries of the retransmission timer then do not count.
     pub withheld: bool,
 }
 
 impl Attached {
-    /// Asks the algorithm, once, what it wants and which capabilities it has.
+    /// Queries wants and capabilities of the algorithm once.
     pub fn new(mut cc: Box<dyn CongestionControl>) -> Self {
         let Wants { accounting, withholds, .. } = cc.wants();
         let abilities = Abilities::of(&mut *cc);

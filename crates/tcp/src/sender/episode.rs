@@ -1,18 +1,18 @@
-//! Recovery episodes, and how it is checked whether a timeout was spurious.
+//! Recovery episodes, and the checks for spurious timeouts.
 
 use bentpipe_base::Instant;
 
 use super::scoreboard::Index;
 
-/// The recovery episode that the sender is in.
+/// Recovery episode of the sender.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Episode {
-    /// Nothing is known to be lost.
+    /// No loss is known.
     Open,
     /// Fast recovery until `recover` is acknowledged.
     Recovery {
         recover: u64,
-        /// Holes at or above this may still be filled early by RFC 6675 rule 3.
+        /// Index from which holes may still be filled early by RFC 6675 rule 3.
         early_from: Index,
     },
     /// After a timeout, until `recover` is acknowledged.
@@ -25,14 +25,14 @@ impl Episode {
     }
 }
 
-/// How the engine checks whether a timeout was spurious.
+/// Check for a spurious timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TimeoutCheck {
     /// No check: the timeout is believed.
     None,
     /// F-RTO waits for the first ACK after the retransmission (RFC 5682 step 2).
     AwaitFirst,
-    /// F-RTO sent new data and waits for the second (step 3).
+    /// F-RTO has sent new data and waits for the second ACK (step 3).
     AwaitSecond,
     /// Eifel compares the echo of the first ACK with the time of the retransmission (RFC 3522), in milliseconds.
     AwaitEcho(u32),

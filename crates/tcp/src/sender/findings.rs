@@ -1,30 +1,30 @@
-//! What an acknowledgement shows.
+//! Results of an acknowledgement's evaluation.
 
 use bentpipe_base::{Duration, Segment};
 
 use super::scoreboard::Progress;
 
-/// Whether an acknowledgement number was acceptable.
+/// Acceptance of an acknowledgement number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AckField {
-    /// It was, and the ACK was handled.
+    /// It was acceptable, and the ACK was handled.
     Taken,
-    /// It acknowledges data never sent, or lies more than the largest window below what is acknowledged (RFC 5961 section 5).
+    /// It acknowledges data never sent, or is more than the largest window below the acknowledged data (RFC 5961 section 5).
     Unacceptable,
 }
 
-/// What one ACK shows, as the steps of its handling find it out and pass it on.
+/// Results of an ACK, filled in by the steps of its handling.
 pub(super) struct Findings<'a> {
-    /// The segment that carries it.
+    /// Segment of the ACK.
     pub segment: &'a Segment,
     pub progress: Progress,
     pub advanced: bool,
-    /// A duplicate in the sense of RFC 5681, or with SACK news.
+    /// True for a duplicate by RFC 5681, or with new SACK blocks.
     pub duplicate: bool,
-    /// Empty, without news, and with the same acknowledgement number, even if nothing is outstanding.
+    /// True for an empty segment with the same acknowledgement number and no new information, even if nothing is outstanding.
     pub repeats: bool,
     pub dsack: bool,
-    /// Its D-SACK answers probes, so that it tells nothing of data.
+    /// True if its D-SACK answers probes, so that it reports nothing about data.
     pub reported: bool,
     pub rtt: Option<Duration>,
 }

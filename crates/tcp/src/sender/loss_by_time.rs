@@ -1,4 +1,4 @@
-//! Losses found by RACK (RFC 8985).
+//! Loss detection by RACK (RFC 8985).
 
 use bentpipe_base::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use super::scoreboard::{AgeVerdict, Progress};
 use crate::Config;
 
 impl Sender {
-    /// RACK's part of an ACK. Returns how many segments are newly lost.
+    /// Runs RACK for an ACK. Returns the number of newly lost segments.
     pub(super) fn rack_on_ack(
         &mut self,
         progress: &Progress,
@@ -27,7 +27,7 @@ impl Sender {
         self.rack_detect(seen.now, config)
     }
 
-    /// A segment that was marked lost was only late, so the path reorders.
+    /// Records that a segment marked lost was only late: the path reorders.
     #[cold]
     pub(super) fn note_late_original(&mut self) {
         if let Some(rack) = &mut self.rack {
@@ -35,7 +35,7 @@ impl Sender {
         }
     }
 
-    /// Step 5: everything sent a reordering window before the newest delivery is lost.
+    /// Step 5: segments sent a reordering window or more before the newest delivered one are lost.
     pub(super) fn rack_detect(&mut self, now: Instant, config: &Config) -> (u32, Option<Instant>) {
         let Some(rack) = self.rack.as_deref().copied() else { return (0, None) };
         let Some(rtt) = rack.rtt() else { return (0, None) };
@@ -51,8 +51,8 @@ impl Sender {
         })
     }
 
-    /// How long after its departure a segment is lost if something that left later has arrived. Before anything has, the smoothed round
-    /// trip of the handshake stands for that of the newest delivery.
+    /// Returns the time after its departure when a segment is lost, if a later one has arrived. Before the first delivery, the
+    /// handshake's smoothed RTT is used.
     pub(super) fn rack_window(&self, config: &Config) -> Duration {
         let rtt = self.rack.as_ref().and_then(|rack| rack.rtt());
         rtt.unwrap_or(self.rtt.srtt) + self.reordering_window(config)

@@ -1,4 +1,4 @@
-//! The sending half: what was sent, what became of it, and what may be sent next.
+//! Sending half: sent segments, their state, and the next ones.
 
 mod ack;
 mod attached;
@@ -58,7 +58,7 @@ use stream::{Stream, Writer};
 use timer::RetransmissionTimer;
 use validation::Validation;
 
-/// What last kept the sender from sending more.
+/// Last limit of the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Limit {
     /// The congestion window is full.
@@ -70,7 +70,7 @@ enum Limit {
 }
 
 /// State of the sending half.
-// The fields that every segment changes stand first, on few cache lines.
+// Fields that every segment changes come first, on few cache lines.
 #[repr(C)]
 pub(crate) struct Sender {
     /// First unacknowledged sequence number.
@@ -78,53 +78,53 @@ pub(crate) struct Sender {
     /// Next sequence number to send for the first time.
     pub nxt: u64,
     peer: PeerWindow,
-    /// Payload bytes of a full segment, agreed with the peer.
+    /// Payload bytes of a full segment, as negotiated.
     pub mss: u32,
-    /// Data segments sent since the last arrival or wake-up.
+    /// Number of data segments sent since the last arrival or timer event.
     burst: u32,
     pub stream: Stream,
-    /// Sequence numbers known to have arrived.
+    /// Sequence numbers known to be delivered.
     delivered: u64,
     algorithm: Attached,
-    /// Only if the algorithm wants to know.
+    /// Present only if the algorithm uses the delivery rate.
     rate: Option<Box<DeliveryRate>>,
     rtt: RttEstimator,
-    /// Smoothed round-trip time when the algorithm was last called.
+    /// Smoothed RTT at the last call of the algorithm.
     told_srtt: Duration,
     /// Time of the last transmission of data.
     last_sent: Instant,
     timer: RetransmissionTimer,
-    /// Sequence number and length of the data segment sent last.
+    /// Sequence number and length of the last data segment.
     last_segment: (u64, u32),
-    /// Duplicate ACKs in a row, for the recoveries without SACK.
+    /// Consecutive duplicate ACKs, for recovery without SACK.
     duplicates: u32,
     limit: Limit,
-    /// The configured recovery, or NewReno if the peer does not know SACK.
+    /// Configured recovery, or NewReno if the peer does not support SACK.
     recovery: Recovery,
-    /// Timestamps were agreed on.
+    /// True if timestamps were agreed on.
     pub timestamps: bool,
     pub ecn: Ecn,
-    /// Whether the peer replies to probes.
+    /// The peer's support for probes.
     peer_probes: PeerProbes,
     pub silence: Silence,
     pub extra: Extra,
     board: Scoreboard,
-    /// Present once RACK is in use.
+    /// Present once RACK was used.
     rack: Option<Box<Rack>>,
-    /// After a spurious timeout, segments are spaced over a round trip until this is acknowledged.
+    /// Sequence number whose acknowledgement ends the pacing after a spurious timeout.
     spaced_until: u64,
     episode: Episode,
-    /// Present once segments are spaced.
+    /// Present once segments are paced.
     pacer: Option<Box<Pacer>>,
     /// Inflation of the window by duplicate ACKs (RFC 5681, RFC 6582), in segments.
     inflation: f64,
     /// Present after a loss, a mark or a duplicate ACK.
     reductions: Option<Box<Reductions>>,
-    /// The RTO probe that is outstanding; nothing else leaves until it is answered.
+    /// Outstanding RTO probe; no other segment leaves before its answer.
     rto_probe: Option<RtoProbe>,
-    /// Only if the configuration asks for it.
+    /// Present only if configured.
     validation: Option<Box<Validation>>,
-    /// Outstanding probes to a peer that did not agree to reply, if the algorithm takes its reports of duplicates for replies.
+    /// Outstanding probes to a peer without agreement on replies, if the algorithm treats its D-SACKs as replies.
     outstanding_probes: Option<Box<OutstandingProbes>>,
 }
 
@@ -178,7 +178,7 @@ impl Sender {
         }
     }
 
-    /// Sets the payload of a full segment as agreed on in the handshake, and builds the algorithm anew if it began with another one.
+    /// Sets the negotiated payload of a full segment, and rebuilds the algorithm if that differs from its initial value.
     pub fn set_mss(&mut self, config: &Config, mss: u32, seed: u64) {
         if mss != self.mss {
             self.mss = mss;
@@ -186,20 +186,20 @@ impl Sender {
         }
     }
 
-    /// Writes as many of `bytes` bytes as fit. Returns how many.
+    /// Accepts as many of `bytes` bytes as fit. Returns their number.
     pub fn write(&mut self, bytes: u64, config: &Config) -> u64 {
         let room = self.room(config);
         self.stream.write(bytes, room)
     }
 
-    /// The application always has more to write.
+    /// Starts an endless writer.
     pub fn write_endlessly(&mut self, config: &Config) {
         self.stream.writer = Writer::Endless;
         let room = self.room(config);
         self.stream.write(u64::MAX, room);
     }
 
-    /// Bytes that the application may write now.
+    /// Returns the bytes that the application may write now.
     pub fn room(&self, config: &Config) -> u64 {
         self.stream.room(self.una, config.send_buffer)
     }
@@ -209,7 +209,7 @@ impl Sender {
         self.peer = PeerWindow::of_handshake(seq, self.una, window, self.mss);
     }
 
-    /// Chooses the recovery by what the peer reports.
+    /// Selects the recovery for the peer's form of reports.
     pub fn expect(&mut self, reports: Reports) {
         self.recovery = match (reports, self.recovery) {
             (Reports::None, recovery) if recovery.uses_sack() => Recovery::NewReno,
@@ -218,12 +218,13 @@ impl Sender {
         };
     }
 
-    /// Takes the round trip that the handshake measured.
+    /// Records the handshake's round trip.
     pub fn handshake_rtt(&mut self, rtt: Duration, config: &Config) {
         self.rtt.sample(rtt, Coverage { acked: 1, flight: 1 }, &config.rto);
     }
 
-    /// Takes an upper bound of the round trip if the SYN was sent more than once: RFC 6298 section 5.7 wants a long timeout then.
+    /// Records an upper bound of the round trip if the SYN was sent more than once: RFC 6298 section 5.7 then requires a long
+    /// timeout.
     pub fn guess_rtt(&mut self, rtt: Duration, config: &Config) {
         self.rtt.guess(rtt, &config.rto);
     }
@@ -232,12 +233,12 @@ impl Sender {
         self.peer_probes = PeerProbes::Agreed;
     }
 
-    /// The peer did not agree to answer probes: its reports of duplicates may stand for answers.
+    /// Enables D-SACKs as replies, because the peer did not agree to answer probes.
     pub fn peer_may_report_probes(&mut self) {
         self.outstanding_probes = self.algorithm.has(Abilities::TAKES_REPORTS).then(Box::default);
     }
 
-    /// The handshake is complete. After a lost SYN the path is not worth an initial window (RFC 5681 section 3.1).
+    /// Handles a complete handshake. After a lost SYN the initial window is one segment (RFC 5681 section 3.1).
     pub fn established(&mut self, now: Instant, lost_syn: bool) {
         self.una = 1;
         self.nxt = 1;
@@ -250,19 +251,19 @@ impl Sender {
         self.algorithm.cc.on_event(ConnectionEvent::Established, &path);
     }
 
-    /// Everything is acknowledged, the FIN included.
+    /// Handles the acknowledgement of everything, the FIN included.
     pub fn closed(&mut self, now: Instant) {
         let path = self.path(now);
         self.algorithm.cc.on_event(ConnectionEvent::Closed, &path);
     }
 
-    /// The connection ends before its time.
+    /// Handles an early end of the connection.
     pub fn abandoned(&mut self, now: Instant) {
         let path = self.path(now);
         self.algorithm.cc.on_event(ConnectionEvent::Abandoned, &path);
     }
 
-    /// Window, threshold and phase for traces.
+    /// Returns window, ssthresh and phase for traces.
     pub fn snapshot(&self) -> WindowState {
         let state = self.algorithm.cc.snapshot();
         WindowState { cwnd: state.cwnd + self.inflation, ..state }
@@ -272,17 +273,17 @@ impl Sender {
         self.algorithm.abilities
     }
 
-    /// Registry number of the receiver half that the algorithm asks for; zero if none.
+    /// Returns the registry number of the receiver half that the algorithm requests; 0 for none.
     pub fn wanted_receiver(&mut self) -> u8 {
         self.algorithm.cc.feedback().map_or(0, |feedback| feedback.receiver())
     }
 
-    /// Notes whether the peer has the receiver half that the algorithm asks for.
+    /// Records whether the peer has the receiver half that the algorithm requests.
     pub fn agree_on_fields(&mut self, agreed: bool) {
         self.algorithm.exchanges_fields = agreed;
     }
 
-    /// Congestion window in bytes.
+    /// Returns the congestion window in bytes.
     pub fn window_bytes(&self) -> u64 {
         (self.algorithm.cc.window() * f64::from(self.mss)) as u64
     }
@@ -291,17 +292,17 @@ impl Sender {
         (!self.rtt.srtt.is_zero()).then_some(self.rtt.srtt)
     }
 
-    /// Smallest round-trip time measured so far; `None` before the first sample.
+    /// Returns minRTT; `None` before the first sample.
     pub fn min_rtt(&self) -> Option<Duration> {
         Some(self.rtt.min).filter(|min| *min != Duration::MAX)
     }
 
-    /// Smoothed round trip of probes to a peer that reports them as duplicates.
+    /// Returns the smoothed RTT of probes to a peer that reports them as duplicates.
     pub fn probe_srtt(&self) -> Option<Duration> {
         self.outstanding_probes.as_ref().and_then(|outstanding_probes| outstanding_probes.rtt())
     }
 
-    /// Whether probes to this peer are treated like data on their way.
+    /// True if the path treats probes to this peer like data.
     pub fn probes_are_ordinary(&self) -> bool {
         self.peer_probes == PeerProbes::Ordinary
     }
@@ -318,7 +319,7 @@ impl Sender {
         self.rtt.reset_back_off();
     }
 
-    /// Everything sent has been acknowledged, the FIN included.
+    /// True if everything sent has been acknowledged, the FIN included.
     pub fn all_acked(&self) -> bool {
         self.una == self.nxt && self.nxt == self.stream.end_with_fin()
     }
@@ -331,7 +332,7 @@ impl Sender {
         }
     }
 
-    /// The state of the path that algorithms see.
+    /// Returns the state of the path for algorithms.
     #[inline]
     fn path(&mut self, now: Instant) -> Path {
         self.told_srtt = self.rtt.srtt;
@@ -354,12 +355,12 @@ impl Sender {
         }
     }
 
-    /// Congestion window in whole segments, inflation included.
+    /// Returns the congestion window in whole segments, inflation included.
     fn window(&self) -> u32 {
         (self.algorithm.cc.window() + self.inflation) as u32
     }
 
-    /// Segments that count against the congestion window.
+    /// Returns the segments that count against the congestion window.
     #[inline]
     fn used(&self, config: &Config) -> u32 {
         let by_outstanding = match self.episode {
@@ -367,7 +368,7 @@ impl Sender {
             Episode::Recovery { .. } => {
                 self.algorithm.accounting == Accounting::Outstanding || !self.recovery.uses_sack()
             }
-            // Before a loss is proven, only limited transmit sends beyond the window (RFC 3042).
+            // Before a loss is detected, only limited transmit sends beyond the window (RFC 3042).
             Episode::Open => {
                 let classical =
                     self.algorithm.accounting == Accounting::Outstanding || !self.recovery.uses_sack();
@@ -382,14 +383,14 @@ impl Sender {
         self.board.outstanding() - extra.min(self.board.outstanding())
     }
 
-    /// Prefetches the memory that handling the next arrival will read.
+    /// Prefetches the memory that the next arrival's handling will read.
     #[inline]
     pub fn prefetch(&self) {
         prefetch(&*self.algorithm.cc);
         self.board.prefetch();
     }
 
-    /// Bytes on the heap, for the memory bound.
+    /// Returns the heap memory in bytes, for the memory bound.
     pub fn heap_bytes(&self) -> usize {
         let outstanding_probes =
             self.outstanding_probes.as_ref().map_or(0, |outstanding_probes| outstanding_probes.heap_bytes());

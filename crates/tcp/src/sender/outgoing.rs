@@ -1,4 +1,4 @@
-//! A segment that is to leave, without the header fields that the connection adds.
+//! A departing segment without the header fields of the connection.
 
 use bentpipe_base::{Extension, Probe};
 
@@ -10,17 +10,17 @@ pub(crate) struct Outgoing {
     pub fin: bool,
     pub probe: Probe,
     pub low_priority: bool,
-    /// Confirms a reduction after an ECN echo.
+    /// True if it confirms a reduction after an ECN echo.
     pub congestion_reduced: bool,
-    /// ECN-capable: new data only (RFC 3168 section 6.1.5).
+    /// True if it is ECN-capable: new data only (RFC 3168 section 6.1.5).
     pub ecn_capable: bool,
     pub extension: Extension,
-    /// Nothing more can leave now.
+    /// True if nothing more can leave now.
     pub last: bool,
 }
 
 impl Outgoing {
-    /// An ordinary segment.
+    /// Makes an ordinary segment.
     pub(super) fn plain(seq: u64, len: u32) -> Self {
         Self {
             seq,
@@ -36,13 +36,13 @@ impl Outgoing {
     }
 }
 
-/// What the fast path finds to send next.
+/// Result of the fast path's search for the next segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Prediction {
-    /// Only the slow path can tell.
+    /// Only the slow path can decide.
     Unclear,
     /// No data may leave.
     Nothing,
-    /// A full segment of new data. With `last`, nothing more may leave for now.
+    /// A full segment of new data. With `last`, no other leaves for now.
     Full { seq: u64, last: bool },
 }

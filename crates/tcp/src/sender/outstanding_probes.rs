@@ -1,10 +1,10 @@
-//! Probes to receivers that do not know probes, and their replies: reports of duplicates (RFC 2883) with the range of a probe.
+//! Probes to receivers without probe support, and their replies: D-SACK reports (RFC 2883) with the range of a probe.
 //!
-//! The echoed timestamp tells nothing of a probe, because it is that of the last segment in sequence. Ranges count, not ACKs: a receiver
-//! may merge neighbouring probes into one report, but reports each repetition of one range.
+//! The echoed timestamp does not identify a probe, because it belongs to the last in-sequence segment. Ranges are matched, not
+//! ACKs: a receiver may merge adjacent probes into one report, but reports each repetition of a range.
 //!
-//! The replies also tell whether the bottleneck knows low priority: if it does, few probes or none get through a queue that is so full
-//! that data are lost.
+//! Replies also reveal support for low priority at the bottleneck: with support, almost no probe passes a queue so full that it
+//! drops data.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use bentpipe_cc::ProbeRequest;
 
 use crate::Stats;
 
-/// A probe that has not been answered.
+/// An unanswered probe.
 #[derive(Clone, Copy, Debug)]
 struct OutstandingProbe {
     range: SackRange,
@@ -21,47 +21,48 @@ struct OutstandingProbe {
     at: Instant,
 }
 
-/// Unanswered probes, oldest first, and those that the last ACK answered.
+/// Unanswered probes, oldest first, and those answered by the last ACK.
 #[derive(Debug, Default)]
 pub(super) struct OutstandingProbes {
     probes: VecDeque<OutstandingProbe>,
     answered: Vec<ProbeTag>,
-    /// A probe that copies data beyond a hole and has to wait; it may leave at `spaced_until`.
+    /// Waiting probe that copies data beyond a hole; it may leave at `spaced_until`.
     held: Option<ProbeRequest>,
     spaced_until: Instant,
     /// Smoothed round trip of probes.
     rtt: Option<Duration>,
-    /// Smoothed round trip of data when some of it was found lost last.
+    /// Smoothed RTT of data at the last detection of a loss.
     rtt_at_loss: Duration,
-    /// Replies to probes whose round trip was about as long as `rtt_at_loss`.
+    /// Number of replies to probes whose RTT was about `rtt_at_loss`.
     through_full_queue: u32,
 }
 
-/// When a report arrived, and what is known of the path then.
+/// Arrival of a report, and the state of the path then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reported {
     pub at: Instant,
-    /// Probes older than this were lost, or filled a hole.
+    /// Age above which unanswered probes were lost, or filled a hole.
     pub patience: Duration,
-    /// Shortest round trip of data so far.
+    /// Minimum RTT of data so far.
     pub shortest: Duration,
 }
 
-/// Least time between two copies of what lies beyond a hole: of those that come faster receivers report only the last (Linux holds such
-/// ACKs for up to 1 ms, `tcp_comp_sack_delay_ns`).
+/// Minimum interval between two copies of data beyond a hole. Receivers report only the last of faster ones (Linux delays such
+/// ACKs by up to 1 ms, `tcp_comp_sack_delay_ns`).
 const SPACING: Duration = Duration::from_micros(1100);
 
-/// Queueing delays below the shortest round trip divided by this do not count as a queue (chosen).
+/// Queueing delays below the minimum RTT divided by this do not count as a queue (chosen).
 const LEAST_QUEUE: u64 = 16;
-/// Replies through full queues, and lost data segments, before [`OutstandingProbes::are_treated_as_data`] concludes anything (chosen).
+/// Replies through full queues, and lost data segments, that [`OutstandingProbes::are_treated_as_data`] requires for a result
+/// (chosen).
 const ENOUGH_REPLIES: u32 = 32;
 const ENOUGH_LOSSES: u64 = 3;
 
-/// Most probes remembered at one time (chosen: bounds the memory to a quarter of a megabyte).
+/// Maximum number of probes in memory (chosen: limits it to 256 KiB).
 const MOST: usize = 4096;
 
 impl OutstandingProbes {
-    /// Whether a probe that copies data beyond a hole may leave now; otherwise it is kept until [`held_until`](Self::held_until).
+    /// True if a probe that copies data beyond a hole may leave now; otherwise it waits until [`held_until`](Self::held_until).
     pub fn may_copy_beyond_hole(&mut self, request: ProbeRequest, now: Instant) -> bool {
         let may = now >= self.spaced_until;
         if may {
@@ -72,22 +73,22 @@ impl OutstandingProbes {
         may
     }
 
-    /// When the probe that waits may leave; never if none does.
+    /// Returns the time at which the waiting probe may leave; infinite if none waits.
     pub fn held_until(&self) -> Instant {
         if self.held.is_some() { self.spaced_until } else { Instant::FAR_FUTURE }
     }
 
-    /// The probe that waits.
+    /// Takes the waiting probe.
     pub fn take_held(&mut self) -> Option<ProbeRequest> {
         self.held.take()
     }
 
-    /// Smoothed round trip of probes.
+    /// Returns the smoothed RTT of probes.
     pub fn rtt(&self) -> Option<Duration> {
         self.rtt
     }
 
-    /// A probe with data leaves.
+    /// Records a departing probe with data.
     pub fn note_sent(&mut self, range: SackRange, tag: ProbeTag, at: Instant) {
         if self.probes.len() == MOST {
             self.probes.pop_front();
@@ -95,7 +96,8 @@ impl OutstandingProbes {
         self.probes.push_back(OutstandingProbe { range, tag, at });
     }
 
-    /// The peer reports that it has `range` twice. True if that answers probes: exactly that range, or several that make it up.
+    /// Handles a report that the peer received `range` twice. Returns true if it answers probes: exactly that range, or several
+    /// that together cover it.
     pub fn report(&mut self, range: SackRange, reported: Reported) -> bool {
         while self.probes.front().is_some_and(|probe| reported.at.since(probe.at) > reported.patience) {
             self.probes.pop_front();
@@ -119,26 +121,26 @@ impl OutstandingProbes {
         self.answered.push(probe.tag);
         let rtt = reported.at.since(probe.at);
         let (waited, full) = (rtt.saturating_sub(reported.shortest), self.full_queue(reported.shortest));
-        // Probes that wait longer than data ever do have met a bottleneck that knows low priority.
+        // Probes that wait longer than data ever does met a bottleneck with low priority.
         if full.is_some_and(|full| waited >= full * 3 / 4 && waited <= full * 3 / 2) {
             self.through_full_queue += 1;
         }
         self.rtt = Some(self.rtt.map_or(rtt, |smoothed| (smoothed * 7 + rtt) / 8));
     }
 
-    /// How long data waited in the queue when some of it was lost; `None` if no longer than round trips may vary without a queue.
+    /// Returns the queueing delay of data at its last loss. `None` if it is within the variation of round trips without a queue.
     fn full_queue(&self, shortest: Duration) -> Option<Duration> {
         let waited = self.rtt_at_loss.saturating_sub(shortest);
         (waited > shortest / LEAST_QUEUE).then_some(waited)
     }
 
-    /// Data was found lost after round trips of `srtt`.
+    /// Handles a detected data loss after round trips of `srtt`.
     pub fn lose(&mut self, srtt: Duration) {
         self.rtt_at_loss = srtt;
     }
 
-    /// Whether probes get through queues that lose data, and are lost hardly more often than data: then the bottleneck does not know low
-    /// priority. Random errors lose data as well, but at queues of any length. Four times as many losses are allowed (chosen).
+    /// True if probes pass queues that drop data, and are lost about as often as data: the bottleneck does not support low
+    /// priority. Random errors also lose data, but at any queue length. Four times as many probe losses are allowed (chosen).
     pub fn are_treated_as_data(&self, stats: &Stats) -> bool {
         let unanswered =
             stats.probes_sent.saturating_sub(stats.probes_acked) as f64 / stats.probes_sent as f64;
@@ -148,12 +150,12 @@ impl OutstandingProbes {
             && unanswered <= 4.0 * lost
     }
 
-    /// Tags of the probes that the last report answered, one after another.
+    /// Returns the tags of the probes answered by the last report, one per call.
     pub fn next_answered(&mut self) -> Option<ProbeTag> {
         self.answered.pop()
     }
 
-    /// Bytes on the heap.
+    /// Returns the heap memory in bytes.
     pub fn heap_bytes(&self) -> usize {
         size_of::<Self>()
             + self.probes.capacity() * size_of::<OutstandingProbe>()
@@ -173,7 +175,7 @@ mod tests {
         SackRange { start, end }
     }
 
-    /// How many probes a report answers.
+    /// Returns the number of probes that a report answers.
     fn answers(outstanding_probes: &mut OutstandingProbes, range: SackRange, at: Instant) -> usize {
         let any = outstanding_probes.report(range, reported(at));
         let count = std::iter::from_fn(|| outstanding_probes.next_answered()).count();
@@ -190,7 +192,7 @@ mod tests {
         }
     }
 
-    /// A duplicate of three segments gives one report of all three.
+    /// A duplicate of three segments causes one report of all three.
     #[test]
     fn a_merged_report_answers_all_that_it_covers() {
         let mut outstanding_probes = OutstandingProbes::default();
@@ -247,7 +249,7 @@ mod tests {
         assert!(outstanding_probes.may_copy_beyond_hole(request(2), at(1100)));
     }
 
-    /// After data was lost at this round trip, 40 probes come back after the other one.
+    /// After a data loss at this round trip, 40 probes return after `probe_ms`.
     fn after_loss(at_loss_ms: u64, probe_ms: u64) -> OutstandingProbes {
         let mut outstanding_probes = OutstandingProbes::default();
         outstanding_probes.lose(Duration::from_millis(at_loss_ms));

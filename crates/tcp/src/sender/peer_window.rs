@@ -2,15 +2,15 @@
 
 use bentpipe_base::Segment;
 
-/// The window as the peer last advertised it.
+/// Window as last advertised by the peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PeerWindow {
     /// Sequence and acknowledgement number of the last update (RFC 9293 SND.WL1, SND.WL2).
     seq: u64,
     ack: u64,
-    /// Right edge: the first sequence number that may not be sent.
+    /// Right edge: the first sequence number that must not be sent.
     pub edge: u64,
-    /// The window in bytes. `largest` is the largest ever advertised.
+    /// Window in bytes. `largest` is the maximum ever advertised.
     pub bytes: u32,
     pub largest: u32,
     /// The window in whole segments.
@@ -18,12 +18,13 @@ pub(super) struct PeerWindow {
 }
 
 impl PeerWindow {
-    /// The window of a SYN with sequence number `seq`, which acknowledges `ack`, for segments of `mss` bytes.
+    /// Makes the window of a SYN with sequence number `seq` that acknowledges `ack`, for segments of `mss`
+    /// bytes.
     pub fn of_handshake(seq: u64, ack: u64, bytes: u32, mss: u32) -> Self {
         Self { seq, ack, edge: ack + u64::from(bytes), bytes, largest: bytes, segments: bytes / mss }
     }
 
-    /// Takes the window of a segment if the segment is newer than the last one that updated it.
+    /// Updates the window from a segment that is newer than the last update.
     #[inline]
     pub fn update(&mut self, segment: &Segment, mss: u32) {
         let newer = self.seq < segment.seq || (self.seq == segment.seq && self.ack <= segment.ack);
@@ -48,7 +49,7 @@ impl PeerWindow {
 mod tests {
     use super::*;
 
-    /// RFC 9293, section 3.10.7.4: a segment that was overtaken does not bring its old window back.
+    /// RFC 9293, section 3.10.7.4: an overtaken segment does not restore its old window.
     #[test]
     fn an_older_segment_changes_nothing() {
         let mut peer = PeerWindow::of_handshake(0, 1, 4000, 1000);

@@ -1,4 +1,4 @@
-//! The sender's part of header prediction: acknowledgements that only acknowledge new data, or repeat what is known.
+//! Header prediction in the sender: acknowledgements of new data only, or repeated ones.
 
 use bentpipe_base::{Instant, Segment};
 use bentpipe_cc::{Ack, Phase};
@@ -13,8 +13,8 @@ use crate::timers::Timers;
 use crate::{Config, Pacing, Recovery};
 
 impl Sender {
-    /// Whether an ACK that only acknowledges new data may take the fast path: no loss is being repaired, no RTO probe is outstanding, and the
-    /// algorithm reads no fields of the peer.
+    /// True if an ACK of new data only may use the fast path: no loss is being repaired, no RTO probe is outstanding, and the
+    /// algorithm reads no fields.
     pub fn takes_plain_acks(&self) -> bool {
         self.episode.is_open()
             && self.rto_probe.is_none()
@@ -25,13 +25,14 @@ impl Sender {
             && !self.rtt.is_backed_off()
     }
 
-    /// Whether losses are known or suspected. Then the slow path decides what leaves.
+    /// True if losses are known or suspected. The slow path then selects the segments.
     #[inline(always)]
     pub fn is_repairing(&self) -> bool {
         !(self.board.is_empty() || self.episode.is_open() && self.board.is_plain())
     }
 
-    /// Whether new data may take the fast path: nothing else must leave before them, and the algorithm is not told of each segment.
+    /// True if new data may use the fast path: no other segment must leave before, and the algorithm does not handle each
+    /// segment.
     pub fn sends_plainly(&self, config: &Config, timers: &Timers) -> bool {
         let probing = self.rto_probe.is_some() || self.algorithm.withheld || self.ecn == Ecn::Reduced;
         let repairs = !self.episode.is_open() || !self.board.is_plain();
@@ -41,7 +42,7 @@ impl Sender {
         !probing && !repairs && !asks && quiet && config.max_burst.is_none()
     }
 
-    /// Whether only the congestion window holds data back, so that neither a pacer nor the algorithm need be asked.
+    /// True if only the congestion window limits the sender, so that neither pacer nor algorithm is asked.
     pub fn is_held_by_window_only(&self, config: &Config) -> bool {
         let unpaced = match config.pacing {
             Pacing::Off => true,
@@ -51,8 +52,8 @@ impl Sender {
         self.algorithm.has(Abilities::WINDOW_ONLY) && unpaced && config.rate_limit.is_none()
     }
 
-    /// Sends a full segment of new data if that is what the slow path in `transmit` would do, or finds that nothing may leave.
-    /// Nothing has changed if it is unclear.
+    /// Sends a full segment of new data if the slow path in `transmit` would do so, or decides that nothing may leave. Nothing
+    /// changes if it is unclear.
     #[inline(always)]
     pub fn predicted_departure(&mut self, cx: &mut Context, fast_path: FastPath) -> Prediction {
         if self.board.is_empty() {
@@ -90,8 +91,8 @@ impl Sender {
         Prediction::Full { seq, last }
     }
 
-    /// Takes the acknowledgement in a data segment if it repeats what is known already and nothing is outstanding.
-    /// False, with nothing changed, otherwise. A sender that is `resting` already has no more to do.
+    /// Handles the acknowledgement in a data segment if it repeats known information and nothing is outstanding. Otherwise
+    /// returns false without a change. A sender that is already `resting` has nothing more to do.
     #[inline]
     pub fn predicted_echo(&mut self, cx: &mut Context, segment: &Segment, resting: bool) -> bool {
         let known = segment.ack == self.una && segment.window == self.peer.bytes;
@@ -106,8 +107,8 @@ impl Sender {
         true
     }
 
-    /// Takes an empty acknowledgement of whole segments that were sent once, while none is known to be lost or to have overtaken
-    /// another. False, with nothing changed, for any other.
+    /// Handles an empty acknowledgement of whole segments sent once, while none is known to be lost or to have overtaken another.
+    /// Otherwise returns false without a change.
     #[inline]
     pub fn predicted_ack(&mut self, cx: &mut Context, segment: &Segment) -> bool {
         if segment.ack <= self.una || segment.ack > self.nxt {
@@ -116,7 +117,7 @@ impl Sender {
         let Some((acked, sent_at)) = self.board.plain_below(segment.ack) else { return false };
         let rtt = cx.now.since(sent_at);
         if self.recovery == Recovery::Rack {
-            // Everything that is still outstanding left later, so time says nothing of it.
+            // All outstanding segments left later, so their age gives no information.
             let rack = self.rack.get_or_insert_default();
             let newer = rack.is_newest(sent_at, segment.ack) && self.board.is_free_of_repairs();
             if !newer {

@@ -1,4 +1,4 @@
-//! Low-priority probes: the algorithm is asked for them after data, the peer replies to them, and they never count as data.
+//! Low-priority probes: the algorithm provides them after data, the peer replies, and they never count as data.
 
 use bentpipe_base::{Extension, Instant, Notice, Probe, SackRange};
 use bentpipe_cc::{ProbeKind, ProbeMoment, ProbeRequest, Wake};
@@ -8,7 +8,7 @@ use super::{Abilities, Sender};
 use crate::context::Context;
 
 impl Sender {
-    /// The probe that is to leave before the next segment, if the algorithm probes after each segment.
+    /// Returns the probe to send before the next segment, if the algorithm probes after each segment.
     pub(super) fn probe_between_segments(&mut self, cx: &mut Context) -> Option<Outgoing> {
         self.algorithm.cc.prober().filter(|prober| prober.follows_each_segment())?;
         let probe = self.next_probe(cx);
@@ -16,7 +16,7 @@ impl Sender {
         probe
     }
 
-    /// The next probe that the algorithm wants sent.
+    /// Returns the next probe of the algorithm.
     pub fn next_probe(&mut self, cx: &mut Context) -> Option<Outgoing> {
         if !self.algorithm.has(Abilities::PROBES) || self.rto_probe.is_some() || !self.limit_allows(cx) {
             return None;
@@ -53,7 +53,7 @@ impl Sender {
         Some(Outgoing { probe: Probe::Probe(request.tag), low_priority: true, ..Outgoing::plain(seq, len) })
     }
 
-    /// Whether the rate limit of the configuration lets a probe leave now. Probes take their share of the rate like segments.
+    /// True if the configured rate limit allows a probe now. Probes use the rate like segments.
     fn limit_allows(&mut self, cx: &mut Context) -> bool {
         if cx.config.rate_limit.is_none() {
             return true;
@@ -65,7 +65,7 @@ impl Sender {
         ready <= cx.now
     }
 
-    /// Sequence number and length of a probe; `None` before any data was sent.
+    /// Returns sequence number and length of a probe; `None` before any data was sent.
     fn probe_payload(&mut self, request: ProbeRequest) -> Option<(u64, u32)> {
         match request.kind {
             ProbeKind::Dummy => self.dummy_payload(),
@@ -79,8 +79,8 @@ impl Sender {
         }
     }
 
-    /// Sequence number and length of a dummy probe. To a peer whose D-SACKs stand for replies it repeats acknowledged data, if there are any,
-    /// because not all duplicates beyond a hole are reported.
+    /// Returns sequence number and length of a dummy probe. For a peer whose D-SACKs serve as replies it repeats acknowledged
+    /// data if possible, because duplicates beyond a hole are not always reported.
     fn dummy_payload(&self) -> Option<(u64, u32)> {
         let acknowledged = self.una.saturating_sub(1).min(u64::from(self.mss)) as u32;
         if self.outstanding_probes.is_some() && acknowledged > 0 && self.una <= self.stream.end {
@@ -93,7 +93,7 @@ impl Sender {
         self.board.copied(self.board.front_index() + nth)
     }
 
-    /// The time of the algorithm's wake-up has come.
+    /// Handles the algorithm's timer.
     pub fn on_wake(&mut self, cx: &mut Context) {
         self.burst = 0;
         let path = self.path(cx.now);
@@ -105,7 +105,7 @@ impl Sender {
         }
     }
 
-    /// Takes a notice that a link on the path sends, whatever was agreed on with the peer.
+    /// Handles a notice from a link on the path, whatever was agreed on with the peer.
     #[cold]
     pub fn on_notice(&mut self, cx: &mut Context, notice: Notice) {
         if self.algorithm.has(Abilities::FEEDBACK) {
@@ -117,7 +117,7 @@ impl Sender {
         }
     }
 
-    /// Sets the wake-up after every call into the algorithm.
+    /// Sets the algorithm's timer after every call into it.
     #[inline]
     pub fn arm_wake(&mut self, cx: &mut Context) {
         if !self.algorithm.abilities.intersects(Abilities::WAKES.union(Abilities::PROBES)) {
@@ -128,8 +128,8 @@ impl Sender {
         cx.timers.algorithm = if at == Instant::FAR_FUTURE { at } else { at.max(cx.now) };
     }
 
-    /// When the probe that waits may leave: never while an RTO probe is outstanding, whose answer or timeout lets it go on, and not before the
-    /// rate limit allows it.
+    /// Returns the time at which the waiting probe may leave: never while an RTO probe is outstanding, and not before the rate
+    /// limit allows it.
     fn held_probe_at(&self, cx: &Context) -> Instant {
         let probes = self.outstanding_probes.as_ref().filter(|_| self.rto_probe.is_none());
         let at = probes.map_or(Instant::FAR_FUTURE, |probes| probes.held_until());

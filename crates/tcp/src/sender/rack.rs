@@ -6,7 +6,7 @@ use super::rtt::RttEstimator;
 use super::scoreboard::{Mark, Progress};
 use crate::timestamp::{clock_ms, is_older};
 
-/// Recovery episodes for which a wider reordering window is kept (RFC 8985 section 6.2 step 4).
+/// Number of recovery episodes for which a wider reordering window is kept (RFC 8985 section 6.2 step 4).
 const PERSIST: u32 = 16;
 
 /// RACK's variables, by the names of RFC 8985.
@@ -15,17 +15,17 @@ pub(super) struct Rack {
     /// Transmission time and end of the newest delivered segment.
     xmit: Instant,
     end: u64,
-    /// Its round-trip time; zero before there is one.
+    /// Its round-trip time; zero before the first.
     rtt: Duration,
     /// Highest sequence number delivered.
     fack: u64,
     reordering_seen: bool,
-    /// Width of the reordering window in quarters of the smallest round trip.
+    /// Width of the reordering window in quarters of minRTT.
     window_quarters: u64,
     persist: u32,
-    /// The window was widened in the round trip that ends when this is acknowledged.
+    /// Sequence number whose acknowledgement ends the round trip in which the window was widened.
     widened_until: u64,
-    /// End of the tail loss probe in flight.
+    /// Tail loss probe in flight.
     pub tail_probe: Option<TailProbe>,
 }
 
@@ -34,11 +34,11 @@ pub(super) struct Rack {
 pub(super) struct TailProbe {
     /// `snd_nxt` when it was sent.
     pub end: u64,
-    /// It repeated old data instead of carrying new.
+    /// True if it repeated old data instead of carrying new.
     pub retransmission: bool,
 }
 
-/// Segments that one ACK delivers, each of them sent once, and all at the same time.
+/// Segments delivered by one ACK, each sent once and all at the same time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
     pub sent_at: Instant,
@@ -48,18 +48,18 @@ pub(super) struct Delivery {
     pub end: u64,
 }
 
-/// What tells whether an ACK may answer an original instead of its retransmission.
+/// Timing of an ACK, to detect that it answers an original instead of its retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckTiming {
     pub now: Instant,
-    /// Smallest round trip; [`Duration::MAX`] before the first sample.
+    /// minRTT; [`Duration::MAX`] before the first sample.
     pub min_rtt: Duration,
-    /// The timestamp that the ACK echoes, in milliseconds.
+    /// Timestamp echoed by the ACK, in milliseconds.
     pub echo: Option<u32>,
 }
 
 impl AckTiming {
-    /// RFC 8985 section 6.2 step 2: the echo is older than the repair, or the repair left less than any round trip ago.
+    /// RFC 8985 section 6.2 step 2: true if the echo is older than the repair, or the repair left less than minRTT ago.
     fn may_answer_original(&self, repaired_at: Instant) -> bool {
         let older = self.echo.is_some_and(|echo| is_older(echo, clock_ms(repaired_at)));
         let too_soon = self.min_rtt != Duration::MAX && self.now.since(repaired_at) < self.min_rtt;
@@ -84,8 +84,8 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// Steps 1 and 2: takes the newest delivered segment. If that is a retransmission and the ACK may answer its original, the newest segment
-    /// that was sent only once counts instead.
+    /// Steps 1 and 2: handles the newest delivered segment. If that is a retransmission and the ACK may answer its original, the
+    /// newest segment sent only once counts instead.
     pub fn update(&mut self, progress: &Progress, seen: AckTiming) {
         let Some(newest) = &progress.newest else { return };
         let delivered =
@@ -101,18 +101,18 @@ impl Rack {
         }
     }
 
-    /// Round-trip time of the newest delivered segment; `None` before there is one.
+    /// Returns the round-trip time of the newest delivered segment; `None` before the first.
     pub fn rtt(&self) -> Option<Duration> {
         Some(self.rtt).filter(|rtt| !rtt.is_zero())
     }
 
-    /// Whether a segment that was sent later than this one, or at the same time behind it, has been delivered.
+    /// True if a later segment, or one sent at the same time with a higher number, has been delivered.
     #[inline]
     pub fn has_overtaken(&self, sent_at: Instant, end: u64) -> bool {
         (sent_at, end) < (self.xmit, self.end)
     }
 
-    /// Step 4: the reordering window. It is zero without any reordering if losses are `proven` by other segments.
+    /// Step 4: returns the reordering window. Without reordering it is zero if losses are `proven` by other segments.
     pub fn reordering_window(&self, rtt: &RttEstimator, proven: bool) -> Duration {
         if !self.reordering_seen && proven {
             return Duration::ZERO;
@@ -121,13 +121,13 @@ impl Rack {
         (quarter * self.window_quarters).min(rtt.srtt)
     }
 
-    /// Whether a segment sent once at `sent_at` and ending at `end` is the newest delivered one.
+    /// True if a segment sent once at `sent_at` and ending at `end` is the newest delivered one.
     #[inline]
     pub fn is_newest(&self, sent_at: Instant, end: u64) -> bool {
         (sent_at, end) > (self.xmit, self.end)
     }
 
-    /// Steps 1 to 3 for a delivery that ends with such a segment.
+    /// Runs steps 1 to 3 for a delivery that ends with such a segment.
     #[inline]
     pub fn deliver(&mut self, rtt: Duration, delivery: Delivery) {
         let Delivery { sent_at, lowest, end } = delivery;
@@ -144,7 +144,7 @@ impl Rack {
         self.fack = self.fack.max(highest);
     }
 
-    /// A D-SACK arrived: a retransmission was needless, so widen the window, once per round (step 4).
+    /// Handles a D-SACK: a retransmission was needless, so the window is widened, once per round (step 4).
     pub fn widen(&mut self, una: u64, nxt: u64) {
         if una >= self.widened_until {
             self.window_quarters += 1;
@@ -153,12 +153,12 @@ impl Rack {
         }
     }
 
-    /// The ACK of what was sent again answered the original: the path reorders.
+    /// Records reordering: the ACK of a retransmitted segment answered the original.
     pub fn saw_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// Recovery ended: a wide window narrows after enough rounds.
+    /// Handles the end of a recovery: a wide window narrows after enough rounds.
     pub fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -171,7 +171,7 @@ impl Rack {
 mod tests {
     use super::*;
 
-    /// RFC 8985, section 6.2, step 3: what is delivered below the highest number delivered was reordered, and that is not forgotten.
+    /// RFC 8985, section 6.2, step 3: a delivery below the highest delivered number shows reordering, which is not forgotten.
     #[test]
     fn reordering_is_seen_where_a_lower_number_arrives_later() {
         let mut rack = Rack::default();

@@ -1,4 +1,4 @@
-//! Recovery episodes: how they begin, what is sent in them, how they end, and how a spurious one is detected.
+//! Recovery episodes: start, transmissions, end, and detection of spurious ones.
 
 use bentpipe_base::{Duration, Flags, Instant, Segment};
 use bentpipe_cc::{Accounting, Cause, Loss, Undo};
@@ -12,29 +12,29 @@ use crate::context::Context;
 use crate::timestamp::clock_ms;
 use crate::{Config, Recovery, Restore, SpuriousTimeout};
 
-/// Counts of the ACK or the timer that found a loss.
+/// Counts of the ACK or timer that detected a loss.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LossEvidence {
     /// Segments newly marked lost.
     pub lost: u32,
-    /// Segments newly known to have arrived.
+    /// Segments newly delivered.
     pub arrived: u32,
-    /// The ACK echoed a congestion mark.
+    /// True if the ACK echoed a congestion mark.
     pub marked: bool,
 }
 
-/// Duplicate ACKs that a classical fast recovery credits to the window when it begins (RFC 5681 section 3.2 step 3).
+/// Duplicate ACKs that classical fast recovery adds to the window at its start (RFC 5681 section 3.2 step 3).
 const INITIAL_INFLATION: f64 = 3.0;
 
 impl Sender {
-    /// Retransmits segments of more than `len` bytes, which did not fit the path.
+    /// Retransmits segments of more than `len` bytes, which exceeded the path MTU.
     pub fn repeat_larger(&mut self, len: u32) {
         if self.board.mark_larger_lost(len) {
             self.extra.forced = 1;
         }
     }
 
-    /// Counts duplicates and decides whether an episode begins, for the recoveries without SACK.
+    /// Counts duplicates without SACK. Returns true if an episode begins.
     pub(super) fn count_duplicate(&mut self, cx: &Context) -> bool {
         if self.algorithm.has(Abilities::PROBES)
             && self.algorithm.cc.prober().is_some_and(|prober| prober.distrusts_duplicates())
@@ -55,19 +55,20 @@ impl Sender {
         }
     }
 
-    /// Classical inflation, unless the algorithm does its own.
+    /// Inflates the window classically, unless the algorithm inflates its own.
     fn inflate(&mut self, segments: f64) {
         if self.algorithm.accounting != Accounting::Outstanding {
             self.inflation += segments;
         }
     }
 
-    /// State of past reductions.
+    /// Returns the state of past reductions.
     pub(super) fn reductions(&mut self) -> &mut Reductions {
         self.reductions.get_or_insert_default()
     }
 
-    /// New data were acknowledged: of the segments that limited transmit sent, only those still beyond the window count.
+    /// Handles the acknowledgement of new data: of the segments sent by limited transmit, only those still beyond the window
+    /// count.
     pub(super) fn forget_limited(&mut self) {
         let beyond = self.board.outstanding().saturating_sub(self.window());
         let reported = self.board.sacked() > 0;
@@ -76,7 +77,7 @@ impl Sender {
         }
     }
 
-    /// Enters fast recovery: a loss is proven, the window shrinks once, and the first lost segment leaves at once.
+    /// Enters fast recovery: a loss is proven, the window is reduced once, and the first lost segment leaves at once.
     #[cold]
     pub(super) fn enter_recovery(&mut self, cx: &mut Context, found: LossEvidence) {
         let sack = self.recovery.uses_sack();
@@ -93,12 +94,12 @@ impl Sender {
         let loss = Loss {
             cause: Cause::Loss,
             lost: self.board.lost(),
-            // Segments of limited transmit do not count (RFC 5681 section 3.2 step 2).
+            // Segments sent by limited transmit do not count (RFC 5681 section 3.2 step 2).
             outstanding: self.board.outstanding().saturating_sub(reductions.limited),
             in_flight: flight_at_loss,
             validated: self.validated(cx.config),
         };
-        // One reduction for a window of data, whether by a mark or by a loss (RFC 3168 section 6.1.2).
+        // One reduction per window of data, by a mark or by a loss (RFC 3168 section 6.1.2).
         let reduced = self.una < reductions.marked_until && self.algorithm.accounting == Accounting::Pipe;
         if !reduced {
             self.algorithm.cc.on_loss(&loss, &path);
@@ -122,13 +123,13 @@ impl Sender {
         cx.trace(Event::RecoveryEntered);
     }
 
-    /// Whether proportional rate reduction is in use. It is not if the algorithm sets its window in recovery itself, nor without SACK, when
-    /// RFC 6582 inflates and deflates the window.
+    /// True if PRR is in use. It is not if the algorithm sets its window in recovery itself, nor without SACK, where RFC 6582
+    /// inflates and deflates the window.
     pub(super) fn reduces_proportionally(&self, config: &Config) -> bool {
         config.prr && self.algorithm.accounting == Accounting::Pipe && self.recovery.uses_sack()
     }
 
-    /// Lets segments leave in proportion to what an ACK in fast recovery delivered.
+    /// Allows segments in proportion to the data that an ACK in fast recovery delivered.
     pub(super) fn allow_proportionally(&mut self, ack: PrrAck) {
         if matches!(self.episode, Episode::Recovery { .. }) {
             let (in_flight, ssthresh) = (self.board.in_flight(), self.algorithm.cc.window() as u32);
@@ -136,7 +137,7 @@ impl Sender {
         }
     }
 
-    /// Follows the recovery episode with an ACK. True if it ended the episode.
+    /// Updates the recovery episode for an ACK. Returns true if it ended the episode.
     pub(super) fn follow_episode(&mut self, cx: &mut Context, progress: &Progress, advanced: bool) -> bool {
         match &mut self.episode {
             Episode::Open => false,
@@ -164,7 +165,7 @@ impl Sender {
         self.episode = Episode::Open;
         let nxt = self.nxt;
         if let Some(undo) = self.reductions.as_mut().and_then(|reductions| reductions.undo.as_mut()) {
-            // D-SACKs may still arrive.
+            // D-SACKs may arrive until then.
             undo.until = nxt;
         }
         self.inflation = 0.0;
@@ -176,11 +177,11 @@ impl Sender {
         cx.trace(Event::RecoveryLeft);
     }
 
-    /// A partial ACK shows that the segment at the front is lost: it is retransmitted at once without SACK, and if the window counts
-    /// everything outstanding.
+    /// Handles a partial ACK, which shows that the front segment is lost. It is retransmitted at once without SACK, and also if
+    /// the window counts everything outstanding.
     fn partial_ack(&mut self, acked: u32) {
         if !self.recovery.uses_sack() {
-            // RFC 6582 section 3.2 step 3: deflate by what was acknowledged, add back one.
+            // RFC 6582 section 3.2 step 3: deflates by the acknowledged segments, then adds one.
             self.inflation = (self.inflation - f64::from(acked)).max(0.0);
             self.inflate(1.0);
         } else if self.algorithm.accounting != Accounting::Outstanding {
@@ -193,16 +194,16 @@ impl Sender {
         }
     }
 
-    /// Tests whether the last timeout was spurious.
+    /// Checks if the last timeout was spurious.
     pub(super) fn check_timeout(&mut self, cx: &mut Context, progress: &Progress, segment: &Segment) {
         let Episode::Loss { recover, check } = self.episode else { return };
         let echo = segment.timestamps.map(|(_, echo)| echo);
-        // The path is congested, whatever caused the timeout (RFC 4015 step 5).
+        // The path is congested, whatever the cause of the timeout (RFC 4015 step 5).
         let marked = segment.flags.contains(Flags::ECE);
         let advanced = progress.acked > 0 || progress.delivered > 0 && progress.sacked == 0;
         let next = match check {
             TimeoutCheck::None => return,
-            // F-RTO can tell only by new data that it sends (RFC 5682 section 2.1 step 2b).
+            // F-RTO needs new data to decide (RFC 5682 section 2.1 step 2b).
             TimeoutCheck::AwaitFirst if advanced && self.una < recover && self.next_new(cx).is_ok() => {
                 self.extra.prefer_new = 2;
                 TimeoutCheck::AwaitSecond
@@ -225,7 +226,7 @@ impl Sender {
             TimeoutCheck::AwaitEcho(_) if !advanced => return,
             TimeoutCheck::AwaitTiming(_) if progress.acked == 0 => return,
             _ => {
-                // New data sent by F-RTO must not hold up the repair.
+                // New data sent by F-RTO must not delay the repair.
                 self.extra.forced = u32::from(check == TimeoutCheck::AwaitSecond);
                 self.extra.prefer_new = 0;
                 TimeoutCheck::None
@@ -234,13 +235,13 @@ impl Sender {
         self.episode = Episode::Loss { recover, check: next };
     }
 
-    /// Whether an ACK that arrives `age` after the retransmission is too early to be its answer.
+    /// True if an ACK that arrives `age` after the retransmission is too early to be its answer.
     fn too_soon(&self, age: Duration, config: &Config) -> bool {
         let SpuriousTimeout::Enhanced { fraction, .. } = config.spurious_timeout else { return false };
         self.rtt.min != Duration::MAX && age.as_secs_f64() < fraction * self.rtt.min.as_secs_f64()
     }
 
-    /// The response of Enhanced TCP to a spurious timeout.
+    /// Responds to a spurious timeout as Enhanced TCP.
     #[cold]
     fn respond_as_enhanced(&mut self, cx: &mut Context) {
         if matches!(cx.config.spurious_timeout, SpuriousTimeout::Enhanced { restore: Restore::Both, .. }) {
@@ -256,9 +257,9 @@ impl Sender {
         cx.trace(Event::Undone);
     }
 
-    /// How the engine checks a timeout at `now`.
+    /// Returns the check for a timeout at `now`.
     pub(super) fn first_timeout_check(&self, cx: &Context) -> TimeoutCheck {
-        // A timeout during recovery, or after another one, is believed (RFC 5682 section 2.1 step 1).
+        // A timeout during recovery, or after another one, counts as real (RFC 5682 section 2.1 step 1).
         let fresh = self.episode.is_open() && self.silence.timeouts == 1;
         let several = self.board.outstanding() > 1;
         match cx.config.spurious_timeout {
@@ -271,7 +272,8 @@ impl Sender {
         }
     }
 
-    /// A timeout reduced the window. A timeout in fast recovery is believed, and of several in a row the first is watched.
+    /// Watches a timeout's reduction for an undo. A timeout in fast recovery counts as real; of several consecutive ones the
+    /// first is watched.
     pub(super) fn watch_timeout(&mut self, cx: &Context) {
         let watched = cx.config.undo && cx.config.spurious_timeout == SpuriousTimeout::FRto;
         if !matches!(self.episode, Episode::Loss { .. }) || self.silence.timeouts == 1 {
@@ -279,8 +281,8 @@ impl Sender {
         }
     }
 
-    /// The peer echoes a congestion mark: one reduction per window (RFC 3168 section 6.1.2), from what was in flight before this ACK, which
-    /// acknowledged so many segments.
+    /// Handles an echoed congestion mark: one reduction per window (RFC 3168 section 6.1.2), from the flight before this ACK,
+    /// which acknowledged `acked` segments.
     #[cold]
     pub(super) fn congestion_echo(&mut self, cx: &mut Context, acked: u32) {
         let ecn_recover = self.reductions.as_ref().map_or(0, |reductions| reductions.ecn_recover);
@@ -308,7 +310,7 @@ impl Sender {
         cx.stats.rare().ecn_reductions += 1;
     }
 
-    /// The reordering timer expired: segments that have not arrived by now are lost.
+    /// Handles the reordering timer: segments that have not arrived by now are lost.
     pub(crate) fn on_reorder_timer(&mut self, cx: &mut Context) {
         let (newly_lost, again) = self.rack_detect(cx.now, cx.config);
         cx.timers.reorder = again.unwrap_or(Instant::FAR_FUTURE);

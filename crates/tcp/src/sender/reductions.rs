@@ -1,57 +1,57 @@
-//! Past reductions of the window, and the one in progress.
+//! Past window reductions, and the present one.
 
 use super::watch::Watch;
 
-/// State of past reductions of the window.
+/// State of past window reductions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reductions {
-    /// No fast retransmit before this is acknowledged (RFC 6582 section 3.2 step 1).
+    /// Sequence number before whose acknowledgement there is no fast retransmit (RFC 6582 section 3.2 step 1).
     pub recover_point: u64,
-    /// Marks up to here belong to the reduction already made.
+    /// Sequence number up to which marks belong to the past reduction.
     pub ecn_recover: u64,
-    /// A mark has made the window smaller for everything sent below this.
+    /// Sequence number below which a mark has already reduced the window.
     pub marked_until: u64,
-    /// Outstanding segments that limited transmit sent beyond the congestion window (RFC 3042).
+    /// Outstanding segments sent by limited transmit beyond the congestion window (RFC 3042).
     pub limited: u32,
     pub prr: Prr,
-    /// While the last reduction may turn out to be a mistake.
+    /// Evidence about the last reduction, while it may prove spurious.
     pub undo: Option<Watch>,
 }
 
 impl Reductions {
-    /// A loss was found with `nxt` about to be sent next.
+    /// Records a loss detected with `nxt` as the next new sequence number.
     pub fn lose(&mut self, nxt: u64) {
         self.recover_point = nxt;
         self.ecn_recover = nxt;
     }
 
-    /// The reduction was undone: from `una` on losses and marks count again.
+    /// Handles an undo: losses and marks count again from `una` on.
     pub fn undone(&mut self, una: u64) {
         self.lose(una.saturating_sub(1));
         self.undo = None;
     }
 }
 
-/// Proportional rate reduction (RFC 9937), in segments: spreads a reduction over the round trip that it takes, and repairs no faster than
-/// segments leave the network once less than the threshold is in flight.
+/// Proportional rate reduction (RFC 9937) in segments. It spreads a reduction over a round trip. Once the flight is below
+/// ssthresh, it repairs no faster than segments leave the network.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prr {
-    /// In flight just before the loss was found (`RecoverFS`).
+    /// In-flight segments just before the detection of the loss (`RecoverFS`).
     flight: u32,
-    /// Newly known to have arrived since (`prr_delivered`).
+    /// Segments delivered since then (`prr_delivered`).
     delivered: u32,
-    /// Sent since (`prr_out`).
+    /// Segments sent since then (`prr_out`).
     out: u32,
     /// Segments that may leave now (`sndcnt`).
     pub budget: u32,
 }
 
-/// What proportional rate reduction needs to know of an ACK.
+/// Properties of an ACK for PRR.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PrrAck {
-    /// Segments newly known to have arrived.
+    /// Segments newly delivered.
     pub delivered: u32,
-    /// It advanced and showed no further loss.
+    /// True if it advanced and showed no further loss.
     pub safe: bool,
 }
 
@@ -60,7 +60,7 @@ impl Prr {
         Self { flight: flight.max(1), ..Self::default() }
     }
 
-    /// Takes an ACK, after which `in_flight` segments are in flight.
+    /// Handles an ACK, after which `in_flight` segments are in flight.
     pub fn on_ack(&mut self, ack: PrrAck, in_flight: u32, ssthresh: u32) {
         let PrrAck { delivered, safe } = ack;
         if delivered == 0 {

@@ -1,5 +1,5 @@
-//! RTO probes: before a timeout is believed, one segment asks the peer whether data or only ACKs were lost (acknowledgement error
-//! notification, TCP-STAR section 3.3). The algorithm decides on them, or the engine for an algorithm that knows none.
+//! RTO probes: before a timeout is believed, one segment tests if data or only ACKs were lost (acknowledgement error
+//! notification, TCP-STAR section 3.3). The algorithm decides on them, or the engine for an algorithm without own probes.
 
 use bentpipe_cc::{Path, ProbeKind, Timeout};
 
@@ -11,12 +11,12 @@ use crate::SpuriousTimeout;
 use crate::context::Context;
 
 impl Sender {
-    /// Decides what follows a timeout, or an answer to an RTO probe that acknowledges nothing new.
+    /// Decides the response to a timeout, or to an answer of an RTO probe without progress.
     pub(super) fn react_to_timeout(&mut self, cx: &Context, answered: bool, path: &Path) -> TimeoutResponse {
         let rto_probe = self.rto_probe.take();
         let by_engine = rto_probe.is_some_and(|rto_probe| rto_probe.is_of_engine());
         if by_engine && answered {
-            // The expiry that caused the probe is believed now.
+            // The expiry that caused the probe now counts as real.
             self.silence.rto_probes -= 1;
         } else if let Some(kind) = self.engine_rto_probe(cx) {
             self.silence.rto_probes += 1;
@@ -37,7 +37,7 @@ impl Sender {
         }
     }
 
-    /// The RTO probe that the engine sends as configured, unless a timeout has been believed or enough probes went unanswered.
+    /// Returns the RTO probe of the engine as configured, unless a timeout was believed or enough probes are unanswered.
     fn engine_rto_probe(&self, cx: &Context) -> Option<ProbeKind> {
         let SpuriousTimeout::Aen { probe, max_probes, .. } = cx.config.spurious_timeout else { return None };
         let questions = self.algorithm.has(Abilities::QUESTIONS);
@@ -53,7 +53,7 @@ impl Sender {
         self.rto_probe = Some(RtoProbe::new(origin, kind, self.board.outstanding(), newest_sacked));
     }
 
-    /// Sends the RTO probe out of turn.
+    /// Sends the RTO probe out of order.
     pub(super) fn send_rto_probe(&mut self, kind: ProbeKind) {
         match kind {
             ProbeKind::AckPath => self.extra.ask = true,
@@ -64,7 +64,7 @@ impl Sender {
         }
     }
 
-    /// Takes an ACK while an RTO probe is outstanding. Only its acknowledgement counts, not the peer's data and window.
+    /// Handles an ACK while an RTO probe is outstanding. Only its acknowledgement counts, not the peer's data and window.
     #[cold]
     pub(super) fn on_rto_probe_answer(&mut self, cx: &mut Context, rto_probe: RtoProbe, findings: &Findings) {
         if findings.advanced {
@@ -81,7 +81,7 @@ impl Sender {
         }
     }
 
-    /// Whether an ACK that does not advance answers the probe; otherwise it left the peer before the probe arrived.
+    /// True if an ACK without progress answers the probe; otherwise it left the peer before the probe arrived.
     fn is_answer(&self, rto_probe: RtoProbe, findings: &Findings) -> bool {
         if !rto_probe.shows_in_sack() || !self.recovery.uses_sack() {
             return findings.duplicate || findings.progress.sacked > 0;
@@ -90,8 +90,8 @@ impl Sender {
         newest.is_some_and(|record| record.has(Mark::SACKED))
     }
 
-    /// An ACK advanced: the data had arrived, and only ACKs were lost or late. A probe that was the only segment outstanding may have
-    /// repaired a loss, unless the peer reports it as a duplicate.
+    /// Handles an ACK with progress: the data had arrived, and only ACKs were lost or late. A probe that was the only outstanding
+    /// segment may have repaired a loss, unless the peer reports it as a duplicate.
     fn resume(&mut self, cx: &Context, rto_probe: RtoProbe, findings: &Findings) {
         if rto_probe.may_repair_all() && !findings.dsack {
             let path = self.path(cx.now);
@@ -99,7 +99,7 @@ impl Sender {
             // Nothing is left to retransmit.
             self.algorithm.cc.on_rto(&timeout, &path);
         } else if matches!(cx.config.spurious_timeout, SpuriousTimeout::Aen { paced: true, .. }) {
-            // Until the first segment sent from now on is acknowledged.
+            // Pacing lasts until the first segment sent from now on is acknowledged.
             self.spaced_until = self.nxt + 1;
         }
     }

@@ -7,22 +7,22 @@ use crate::RtoBounds;
 /// The weight of a sample is a multiple of 2^-31.
 const WEIGHT_BITS: u32 = 31;
 
-/// The part of a flight that an ACK covers, in segments.
+/// Part of a flight covered by an ACK, in segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Coverage {
     pub acked: u32,
     pub flight: u32,
 }
 
-/// Smoothed round-trip time, its variation, and the timeout that follows.
-// The fields that algorithms see are not in the order in which `Path` has them: the compiler would copy two at once, and a processor that
-// has just written them one by one stalls when it reads both (store forwarding).
+/// Smoothed RTT, its variation, and the resulting timeout.
+// The fields that algorithms read are not in the order of `Path`. Otherwise the compiler would copy two at once, and a processor
+// that has just written them one by one would stall (store forwarding).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct RttEstimator {
     /// Smoothed round-trip time; zero before the first sample.
     pub srtt: Duration,
-    /// Smallest sample; [`Duration::MAX`] before the first.
+    /// Minimum sample; [`Duration::MAX`] before the first.
     pub min: Duration,
     /// Timeout without back-off, before the bounds are applied, in nanoseconds.
     rounded: u64,
@@ -31,7 +31,7 @@ pub(super) struct RttEstimator {
     base_rto: Duration,
     /// Consecutive doublings of the timeout.
     back_off: u32,
-    /// There is no sample yet: the values are guesses that the first sample replaces.
+    /// True before the first sample: the values are guesses that it replaces.
     guessed: bool,
 }
 
@@ -50,10 +50,10 @@ impl RttEstimator {
         }
     }
 
-    /// RFC 6298 equations 2.2 and 2.3. Their alpha = 1/8 and beta = 1/4 are for one sample in a round trip; the samples of a round trip
-    /// share them (RFC 7323 section 4.2 and appendix G), each by the part of the flight that its ACK covers. In Linux each sample moves the
-    /// smoothed round trip by an eighth; the variation falls as slowly as here, but a sample above the smoothed round trip raises it to half
-    /// of their difference at once.
+    /// Adds a sample by RFC 6298 equations 2.2 and 2.3. Their alpha = 1/8 and beta = 1/4 assume one sample per round trip.
+    /// Several samples share them by the part of the flight that each ACK covers (RFC 7323 section 4.2 and appendix G). In Linux
+    /// each sample moves the smoothed RTT by 1/8. There the variation falls as slowly as here, but a sample above the smoothed
+    /// RTT raises it at once to half of the difference.
     #[inline]
     pub fn sample(&mut self, rtt: Duration, coverage: Coverage, bounds: &RtoBounds) {
         self.min = self.min.min(rtt);
@@ -62,7 +62,7 @@ impl RttEstimator {
             self.rttvar = rtt / 2;
         } else {
             let acked = coverage.acked.max(1);
-            // Fixed-point arithmetic is faster than floating-point here, and this runs for every ACK.
+            // Fixed-point arithmetic is faster here than floating point, and this runs for every ACK.
             let weight = (u64::from(acked) << WEIGHT_BITS) / u64::from(coverage.flight.max(acked));
             let deviation = self.srtt.abs_diff(rtt);
             self.rttvar = towards(self.rttvar, deviation, weight, WEIGHT_BITS + 2);
@@ -75,7 +75,7 @@ impl RttEstimator {
         self.update_timeout(bounds);
     }
 
-    /// Takes a bound of the round trip if there is no sample yet and Karn's rule forbids this one.
+    /// Uses a bound of the round trip, if there is no sample yet and Karn's rule forbids this one.
     pub fn guess(&mut self, rtt: Duration, bounds: &RtoBounds) {
         if self.guessed {
             self.srtt = rtt;
@@ -84,24 +84,24 @@ impl RttEstimator {
         }
     }
 
-    /// Timeout without back-off.
+    /// Returns the timeout without back-off.
     pub fn base_rto(&self) -> Duration {
         self.base_rto
     }
 
-    /// SRTT + max(tick, margin, 4 RTTVAR), rounded up to the tick, within the bounds.
+    /// Computes SRTT + max(tick, margin, 4 RTTVAR), rounded up to the tick, within the bounds.
     #[inline]
     fn update_timeout(&mut self, bounds: &RtoBounds) {
         let tick = bounds.tick.as_nanos().max(1);
         let exact = (self.srtt + (self.rttvar * 4).max(bounds.tick).max(bounds.margin)).as_nanos();
-        // The rounded timeout is usually the same as before, and divisions are slow.
+        // The rounded timeout rarely changes, and divisions are slow.
         if exact > self.rounded || self.rounded - exact >= tick {
             self.rounded = exact.div_ceil(tick) * tick;
             self.base_rto = Duration::from_nanos(self.rounded).max(bounds.floor).min(bounds.ceiling);
         }
     }
 
-    /// Timeout now, back-off included (RFC 6298 rule 5.5).
+    /// Returns the present timeout, back-off included (RFC 6298 rule 5.5).
     pub fn rto(&self, bounds: &RtoBounds) -> Duration {
         if self.back_off == 0 {
             return self.base_rto;
@@ -109,8 +109,8 @@ impl RttEstimator {
         (self.base_rto * (1_u64 << self.back_off.min(32))).min(bounds.ceiling)
     }
 
-    /// The time that `retries` timeouts take with back-off. No connection is given up before (RFC 9293 section 3.8.3), even if its algorithm
-    /// forgoes the back-off.
+    /// Returns the duration of `retries` timeouts with back-off. No connection is given up earlier (RFC 9293 section 3.8.3), even
+    /// if its algorithm makes no back-off.
     pub fn patience(&self, retries: u32, bounds: &RtoBounds) -> Duration {
         let timeout = |n: u32| (self.base_rto * (1_u64 << n.min(32))).min(bounds.ceiling);
         let doubling = retries.min(33);
@@ -130,7 +130,7 @@ impl RttEstimator {
         self.back_off = 0;
     }
 
-    /// Makes the timeout longer after a spurious one (RFC 4015 step 11).
+    /// Lengthens the timeout after a spurious one (RFC 4015 step 11).
     pub fn widen(&mut self, rtt: Duration, bounds: &RtoBounds) {
         self.srtt = self.srtt.max(rtt);
         self.rttvar = self.rttvar.max(rtt / 2);
@@ -138,7 +138,7 @@ impl RttEstimator {
     }
 }
 
-/// `from`, moved towards `to` by `numerator` / 2^`bits` of their difference.
+/// Returns `from` moved towards `to` by `numerator` / 2^`bits` of their difference.
 fn towards(from: Duration, to: Duration, numerator: u64, bits: u32) -> Duration {
     let step = (u128::from(from.abs_diff(to).as_nanos()) * u128::from(numerator)) >> bits;
     let step = Duration::from_nanos(step as u64);
@@ -159,16 +159,16 @@ mod tests {
         restart_on_sacks: false,
     };
 
-    /// The ACK of the only segment in flight.
+    /// ACK of the only segment in flight.
     const ALONE: Coverage = Coverage { acked: 1, flight: 1 };
 
-    /// The ACK of so many segments of a flight.
+    /// ACK of `acked` segments of a flight.
     fn part(acked: u32, flight: u32) -> Coverage {
         Coverage { acked, flight }
     }
 
-    /// Over a queue that fills within a round trip the smoothed round trip of Linux is nearly the newest one, that of RFC 7323 lags behind; the
-    /// variation of both is that of flights.
+    /// When a queue fills within a round trip, Linux's smoothed RTT is near the newest sample; that of RFC 7323 lags behind. The
+    /// variation of both is that of whole flights.
     #[test]
     fn each_sample_may_count_in_full() {
         let after = |each_sample| {
@@ -202,8 +202,8 @@ mod tests {
         assert_eq!(rtt.rttvar, Duration::from_nanos(207_500_000));
     }
 
-    /// A window's samples weigh together as one for the whole of it, however many there are: after a round trip of 500 ms and one of 580,
-    /// the estimate is near 510 ms, and RTTVAR near 207.5 ms.
+    /// The samples of a window together weigh as much as one sample of the whole window. After a round trip of 500 ms and one of
+    /// 580 ms, the estimate is near 510 ms, and RTTVAR near 207.5 ms.
     #[test]
     fn the_samples_of_a_round_trip_share_its_weight() {
         for covered in [1, 2, 10, 50] {
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// A peer that acknowledges more than was thought to be in flight does not weigh more than everything.
+    /// A peer that acknowledges more than was in flight cannot exceed the full weight.
     #[test]
     fn no_sample_weighs_more_than_one() {
         let mut rtt = RttEstimator::new(&BOUNDS);
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(rtt.srtt, Duration::from_millis(510));
     }
 
-    /// With a steady round trip the timeout tends to it (TCP-STAR equation 1), if there is no floor.
+    /// With a constant round trip the timeout converges to it (TCP-STAR equation 1), if there is no minimum.
     #[test]
     fn a_steady_round_trip_leaves_no_margin() {
         let bounds = RtoBounds { floor: Duration::ZERO, ..BOUNDS };
@@ -237,7 +237,7 @@ mod tests {
         assert!(rtt.rto(&bounds).as_secs_f64() / 0.5 < 1.05);
     }
 
-    /// As in Linux, the variation has a floor, not the timeout.
+    /// As in Linux, the variation has a minimum, not the timeout.
     #[test]
     fn a_margin_keeps_the_timeout_above_the_round_trip() {
         let margin = Duration::from_millis(200);

@@ -1,15 +1,15 @@
-//! How long the peer has been silent, and how many timeouts and probes it has left unanswered.
+//! Silence of the peer: its duration, and unanswered timeouts and probes.
 
 use bentpipe_base::Instant;
 
-/// Counts of what went without an answer.
+/// Counters of unanswered transmissions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Silence {
-    /// Since when the oldest data waits for an acknowledgement (user timeout).
+    /// Time since which the oldest data waits for an acknowledgement (user timeout).
     pub since: Instant,
     /// Consecutive retransmission timeouts.
     pub timeouts: u32,
-    /// RTO probes of the engine itself in this run of timeouts: never more than `timeouts`.
+    /// RTO probes of the engine in this series of timeouts: at most `timeouts`.
     pub rto_probes: u32,
     /// Consecutive zero-window probes.
     pub persists: u32,
@@ -24,17 +24,17 @@ impl Default for Silence {
 }
 
 impl Silence {
-    /// New data was acknowledged: the runs of timeouts and probes are over.
+    /// Ends the series of timeouts and probes, after an acknowledgement of new data.
     pub fn end_runs(&mut self) {
         (self.timeouts, self.rto_probes, self.persists) = (0, 0, 0);
     }
 
-    /// Nothing has been left unanswered.
+    /// True if nothing is unanswered.
     pub fn is_none(&self) -> bool {
         self.timeouts | self.rto_probes | self.persists | self.unanswered == 0
     }
 
-    /// Consecutive timeouts without those after which the engine sent an RTO probe.
+    /// Returns the consecutive timeouts without those followed by an RTO probe of the engine.
     pub fn believed(&self) -> u32 {
         self.timeouts - self.rto_probes
     }

@@ -1,18 +1,18 @@
-//! SNACK: losses as the receiver reports them (CCSDS 714.0-B-2).
+//! SNACK: losses reported by the receiver (CCSDS 714.0-B-2).
 //!
-//! On a path that does not reorder, a hole is a loss, so one report is enough. Whether a retransmission was lost as well only time can tell: a
-//! hole is repaired once in 1.25 round trips, however often it is reported.
+//! On a path without reordering a hole is a loss, so one report is enough. Only time shows that a retransmission was lost: a hole
+//! is repaired once in 1.25 round trips, however often it is reported.
 
 use bentpipe_base::{Instant, SackRange, Snack};
 
 use super::Sender;
 use super::scoreboard::{Mark, Progress};
 
-/// Quarters of a round trip for which a retransmission is trusted (chosen: a round trip and a quarter of it for its variation).
+/// Quarters of a round trip for which a retransmission is trusted (chosen: one round trip, plus 1/4 for its variation).
 const PATIENCE_QUARTERS: u64 = 5;
 
 impl Sender {
-    /// Marks as arrived what a SNACK counted from `ack` shows to have arrived.
+    /// Marks segments as delivered by a SNACK counted from `ack`.
     pub(super) fn take_held(&mut self, snack: &Snack, ack: u64, progress: &mut Progress) {
         let held = snack.runs(ack, self.mss).filter(|(_, held)| *held).map(|(range, _)| range);
         let before = (snack.offset > 0).then(|| {
@@ -24,7 +24,7 @@ impl Sender {
         }
     }
 
-    /// Marks what the report says is missing as lost, unless its repair is under way. Returns how much is newly lost.
+    /// Marks segments missing in the report as lost, unless their repair is in flight. Returns the number of newly lost ones.
     pub(super) fn take_missing(&mut self, now: Instant, snack: &Snack, ack: u64) -> u32 {
         if ack < self.una {
             return 0;

@@ -1,16 +1,16 @@
-//! What the application has written.
+//! Data written by the application.
 
-/// Largest sequence number taken from the wire or promised to an application.
+/// Largest sequence number accepted from the wire or for an application.
 pub(crate) const MAX_SEQ: u64 = 1 << 62;
 
-/// Whether the application waits for room to write.
+/// State of the writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Writer {
-    /// It does not: its last write fitted.
+    /// Not waiting: its last write fitted.
     Satisfied,
-    /// It does: its last write was cut short, and it is told when there is room.
+    /// Waiting: its last write was partial, and it is notified of new room.
     Blocked,
-    /// It always has more to write, and there is no need to ask.
+    /// Endless: it always has more data, and is not asked.
     Endless,
 }
 
@@ -19,7 +19,7 @@ pub(super) enum Writer {
 pub(crate) struct Stream {
     /// Sequence number after the last byte written.
     pub end: u64,
-    /// The application closed: a FIN follows what it wrote.
+    /// True after the application closed: a FIN follows its data.
     pub finished: bool,
     pub(super) writer: Writer,
 }
@@ -31,7 +31,8 @@ impl Default for Stream {
 }
 
 impl Stream {
-    /// Bytes that may be written while everything from `una` on is kept in a buffer of `capacity` bytes.
+    /// Returns the bytes that may be written, if everything from `una` on is kept in a buffer of
+    /// `capacity` bytes.
     pub fn room(&self, una: u64, capacity: u64) -> u64 {
         if self.finished {
             return 0;
@@ -39,12 +40,12 @@ impl Stream {
         capacity.saturating_sub(self.buffered(una.max(1))).min(MAX_SEQ - self.end)
     }
 
-    /// Bytes written and not acknowledged.
+    /// Returns the bytes written and not acknowledged.
     pub fn buffered(&self, una: u64) -> u64 {
         self.end.saturating_sub(una)
     }
 
-    /// Takes up to `bytes` bytes, for which there is `room`; returns how many.
+    /// Accepts up to `bytes` bytes, limited by `room`; returns their number.
     pub fn write(&mut self, bytes: u64, room: u64) -> u64 {
         let taken = bytes.min(room);
         self.end += taken;
@@ -54,7 +55,7 @@ impl Stream {
         taken
     }
 
-    /// Sequence number after the last one to send, the FIN's included, as far as known.
+    /// Returns the sequence number after the last one to send, the FIN's included, as far as known.
     pub fn end_with_fin(&self) -> u64 {
         self.end + u64::from(self.finished)
     }

@@ -13,14 +13,14 @@ use super::timer::{Deadline, Fate};
 use crate::context::Context;
 use crate::{AckPace, Recovery};
 
-/// Longest time that a peer is expected to delay an ACK (RFC 8985 section 7.2: WCDelAckT).
+/// Maximum expected ACK delay of a peer (RFC 8985 section 7.2: WCDelAckT).
 const WORST_DELAYED_ACK: Duration = Duration::from_millis(200);
 
 /// Probe timeout before the first round-trip sample (RFC 8985 section 7.2).
 const PROBE_TIMEOUT_WITHOUT_SAMPLE: Duration = Duration::from_secs(1);
 
 impl Sender {
-    /// Starts the retransmission timer anew (RFC 6298 section 5), and the probe timer before it.
+    /// Restarts the retransmission timer (RFC 6298 section 5), and the probe timer before it.
     pub(super) fn arm_retransmission(&mut self, cx: &mut Context) {
         if self.board.is_empty() {
             cx.timers.retransmit = Instant::FAR_FUTURE;
@@ -30,8 +30,8 @@ impl Sender {
         self.arm_tail_probe(cx);
     }
 
-    /// How long the peer may delay an ACK if it paces them, as agreed on with SNACK. Round trips do not contain this delay, because they are
-    /// measured by the newest segment that an ACK covers.
+    /// Returns the maximum ACK delay of a peer that paces its ACKs, as agreed on with SNACK. Round-trip samples do not contain
+    /// this delay, because they use the newest segment covered by an ACK.
     fn peer_ack_delay(&self) -> Duration {
         match self.recovery {
             Recovery::Snack => AckPace::default().delay(self.rtt.srtt),
@@ -39,8 +39,8 @@ impl Sender {
         }
     }
 
-    /// Sets the deadline: a tail loss probe if one may be sent, no later than the retransmission timer would expire, else that timer
-    /// (RFC 8985 section 7.2).
+    /// Sets the deadline: a tail loss probe if one may be sent, at most at the retransmission timeout; else that timeout (RFC
+    /// 8985 section 7.2).
     pub(super) fn arm_tail_probe(&mut self, cx: &mut Context) {
         let may = self.recovery == Recovery::Rack
             && self.episode.is_open()
@@ -56,7 +56,7 @@ impl Sender {
         }
     }
 
-    /// Two round trips, and the longest delay of an ACK if a single segment is outstanding (RFC 8985 section 7.2).
+    /// Returns two round trips, plus the maximum ACK delay if a single segment is outstanding (RFC 8985 section 7.2).
     fn probe_timeout(&self) -> Duration {
         if self.rtt.srtt.is_zero() {
             return PROBE_TIMEOUT_WITHOUT_SAMPLE;
@@ -65,7 +65,7 @@ impl Sender {
         self.rtt.srtt * 2 + extra
     }
 
-    /// The retransmission deadline is reached.
+    /// Handles the retransmission deadline.
     pub fn on_deadline(&mut self, cx: &mut Context) -> Fate {
         if self.board.is_empty() {
             return Fate::GoOn;
@@ -77,7 +77,7 @@ impl Sender {
         if self.waited_too_long(cx) {
             return Fate::GiveUp;
         }
-        // A retransmission that still waits in the pacer has not left, so that the peer is not silent.
+        // A retransmission that still waits in the pacer has not left, so the peer is not silent.
         let waits = self.extra.forced > 0 && cx.timers.pace != Instant::FAR_FUTURE;
         if self.algorithm.withheld || waits {
             self.arm_retransmission(cx);
@@ -87,7 +87,8 @@ impl Sender {
             self.send_tail_probe(cx);
             return Fate::GoOn;
         }
-        // A peer that answers with a closed window is alive, even if it closed the window over data in flight (RFC 9293, MUST-37).
+        // A peer that answers with a closed window is alive, even if it closed the window over data in flight (RFC 9293,
+        // MUST-37).
         let silent = if stopped { self.silence.unanswered } else { self.silence.timeouts };
         if silent >= cx.config.retries
             && cx.now >= self.silence.since + self.rtt.patience(cx.config.retries, &cx.config.rto)
@@ -103,7 +104,7 @@ impl Sender {
         cx.config.user_timeout.is_some_and(|limit| cx.now >= self.silence.since + limit)
     }
 
-    /// The timeout itself (RFC 6298 section 5.4 to 5.7).
+    /// Executes the timeout (RFC 6298 section 5.4 to 5.7).
     pub(super) fn retransmission_timeout(&mut self, cx: &mut Context, answered: bool) {
         // The answer to an RTO probe belongs to the expiry that caused it.
         if !answered {
@@ -114,7 +115,7 @@ impl Sender {
         let path = self.path(cx.now);
         match self.react_to_timeout(cx, answered, &path) {
             TimeoutResponse::Retransmit(back_off) => {
-                // An algorithm may forgo the back-off, but not for ever: the peer may be gone.
+                // An algorithm may omit the back-off, but not forever: the peer may be gone.
                 if back_off == BackOff::Double || self.silence.timeouts > cx.config.retries {
                     self.rtt.back_off();
                 }
@@ -145,7 +146,7 @@ impl Sender {
         self.arm_retransmission(cx);
     }
 
-    /// The tail loss probe in flight.
+    /// Returns the tail loss probe in flight.
     pub(super) fn tail_probe(&self) -> Option<TailProbe> {
         self.rack.as_ref().and_then(|rack| rack.tail_probe)
     }
@@ -156,10 +157,10 @@ impl Sender {
         }
     }
 
-    /// RFC 8985 section 7.3: one new segment if the window of the receiver allows, else the newest once more.
+    /// RFC 8985 section 7.3: sends one new segment if the receive window allows it, else the newest one again.
     fn send_tail_probe(&mut self, cx: &mut Context) {
         let new = self.next_new(cx).is_ok();
-        // With new data the probe is settled by the ACK of that data.
+        // With new data, the ACK of that data settles the probe.
         let probe = TailProbe { end: self.nxt + u64::from(new), retransmission: !new };
         self.rack.get_or_insert_default().tail_probe = Some(probe);
         if new {
@@ -171,10 +172,11 @@ impl Sender {
         self.arm_retransmission(cx);
     }
 
-    /// RFC 8985 section 7.4: the probe is acknowledged. If it repaired a loss, the window is reduced as for any loss.
+    /// RFC 8985 section 7.4: handles the acknowledgement of the probe. If it repaired a loss, the window is reduced as for any
+    /// loss.
     pub(super) fn settle_tail_probe(&mut self, cx: &mut Context, findings: &Findings) {
         let Some(probe) = self.tail_probe().filter(|probe| self.una >= probe.end) else { return };
-        // Nothing was lost if the probe carried new data, or arrived as a duplicate, which receivers without D-SACK show by
+        // Nothing was lost if the probe carried new data, or arrived as a duplicate. Receivers without D-SACK show the latter by
         // repeating their ACK.
         let harmless = !probe.retransmission || findings.dsack || findings.repeats;
         if harmless || self.una > probe.end {
@@ -195,7 +197,7 @@ impl Sender {
         self.stop_watching();
     }
 
-    /// Runs the persist timer while the peer's window holds back everything (RFC 9293 section 3.8.6.1).
+    /// Runs the persist timer while the peer's window blocks all data (RFC 9293 section 3.8.6.1).
     pub(super) fn arm_persist(&mut self, cx: &mut Context) {
         if cx.timers.persist == Instant::FAR_FUTURE {
             let wait = (self.rtt.rto(&cx.config.rto) * (1_u64 << self.silence.persists.min(16)))
@@ -204,17 +206,17 @@ impl Sender {
         }
     }
 
-    /// The persist timer expired: sends a window probe.
+    /// Handles the persist timer: sends a window probe.
     pub fn on_persist(&mut self, cx: &mut Context) -> Fate {
         if !self.board.is_empty() || self.nxt >= self.stream.end_with_fin() {
             return Fate::GoOn;
         }
         if self.peer.edge > self.nxt {
-            // The override timer of RFC 9293 section 3.8.6.2.1: the peer may wait for just what fits.
+            // Override timer of RFC 9293 section 3.8.6.2.1: the peer may wait for exactly the data that fits.
             self.extra.may_be_small = true;
             return Fate::GoOn;
         }
-        // A peer that answers with a closed window is alive; one that does not answer at all is gone.
+        // A peer that answers with a closed window is alive; one without any answer is gone.
         if self.silence.unanswered >= cx.config.retries || self.waited_too_long(cx) {
             return Fate::GiveUp;
         }

@@ -2,7 +2,7 @@
 
 use bentpipe_base::Instant;
 
-/// What is sent when the retransmission deadline is reached.
+/// Transmission at the retransmission deadline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Deadline {
     /// Retransmission timeout.
@@ -11,7 +11,8 @@ pub(super) enum Deadline {
     TailLossProbe,
 }
 
-/// When the retransmission timer expires (RFC 6298), and whether the next deadline is that or an earlier tail loss probe.
+/// Expiry time of the retransmission timer (RFC 6298), and the kind of the next deadline: that timer or an earlier tail
+/// loss probe.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RetransmissionTimer {
     pub expires: Instant,
@@ -22,7 +23,7 @@ impl RetransmissionTimer {
     pub const OFF: Self = Self { expires: Instant::FAR_FUTURE, meaning: Deadline::Retransmission };
 }
 
-/// Whether a connection goes on after a timer expired, or is given up.
+/// Fate of a connection after a timer expired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     GoOn,

@@ -1,4 +1,4 @@
-//! The choice of the next segment: which may leave now, and in which order.
+//! Selection of the next segment, and of its send time.
 
 use bentpipe_base::{Duration, Extension, Instant, Rate};
 use bentpipe_cc::delivery_rate::Totals;
@@ -12,7 +12,7 @@ use super::{Abilities, Ecn, Limit, Sender};
 use crate::context::Context;
 use crate::{Pacing, Recovery};
 
-/// The next segment to leave.
+/// Selected segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pick {
     /// The retransmission of a segment.
@@ -22,7 +22,7 @@ pub(super) enum Pick {
 }
 
 impl Sender {
-    /// The next data segment, or an empty one that asks for an ACK.
+    /// Returns the next data segment, or an empty one that requests an ACK.
     pub fn next_segment(&mut self, cx: &mut Context) -> Option<Outgoing> {
         if self.extra.ask {
             self.extra.ask = false;
@@ -60,7 +60,8 @@ impl Sender {
                 Spacing::At { quantum, .. } => pacer.begin(quantum),
                 Spacing::None | Spacing::Withheld => {}
             }
-            // A small segment takes its own share of the rate: with that of a full one, a peer with a tiny window would be served too slowly.
+            // A small segment uses its own part of the rate: with that of a full one, a peer with a small window would be served
+            // too slowly.
             let bytes = match pick {
                 Pick::Again(index) => self.board.get(index).map_or(0, |record| record.seq_len),
                 Pick::New { len, .. } => len,
@@ -80,7 +81,7 @@ impl Sender {
         Some(outgoing)
     }
 
-    /// The time came at which a paced segment was to leave.
+    /// Handles the pacing timer of a segment.
     pub fn on_pace(&mut self, now: Instant, due: Instant) {
         if let Some(pacer) = &mut self.pacer {
             pacer.wake(now, due);
@@ -93,7 +94,7 @@ impl Sender {
         }
     }
 
-    /// Picks the next segment and its pace, unless the algorithm withholds all data or an RTO probe is outstanding.
+    /// Selects the next segment and its spacing, unless the algorithm withholds all data or an RTO probe is outstanding.
     fn pick_unless_withheld(&mut self, cx: &mut Context) -> Option<(Pick, Spacing)> {
         if self.rto_probe.is_some() {
             return None;
@@ -110,7 +111,7 @@ impl Sender {
         Some((pick, self.pace(own.unwrap_or_else(|| self.own_spacing()), cx)))
     }
 
-    /// Picks the next segment without sending it; notes why none may leave.
+    /// Selects the next segment without sending it; records the limit if none may leave.
     fn pick(&mut self, cx: &mut Context) -> Option<Pick> {
         if self.extra.forced > 0 {
             if let Some(index) = self.board.next_lost() {
@@ -143,7 +144,7 @@ impl Sender {
         }
     }
 
-    /// Whether the congestion window has room for one more, or a pair has begun.
+    /// True if the congestion window has room for one more segment, or a pair has begun.
     fn has_room(&self, cx: &Context) -> bool {
         match self.episode {
             Episode::Recovery { .. } if self.reduces_proportionally(cx.config) => {
@@ -156,12 +157,12 @@ impl Sender {
         }
     }
 
-    /// F-RTO sends new data, or nothing, until it has judged the timeout.
+    /// True while F-RTO judges a timeout: only new data may leave.
     fn withholds_retransmissions(&self) -> bool {
         matches!(self.episode, Episode::Loss { check: TimeoutCheck::AwaitSecond, .. })
     }
 
-    /// The next new segment as far as the application and the receiver allow.
+    /// Returns the next new segment allowed by application and receiver.
     pub(super) fn next_new(&self, cx: &Context) -> Result<Pick, Limit> {
         let unsent = self.stream.end.saturating_sub(self.nxt);
         let fin = self.stream.finished && self.nxt < self.stream.end_with_fin();
@@ -175,7 +176,7 @@ impl Sender {
         let len = unsent.min(full);
         let usable = self.peer.edge.saturating_sub(self.nxt);
         if len > usable {
-            // Silly window avoidance (RFC 9293 section 3.8.6.2.1): a part only if it is worth half the window.
+            // Silly window avoidance (RFC 9293 section 3.8.6.2.1): a partial segment must have at least half of the window.
             let worthwhile =
                 usable > 0 && (self.extra.may_be_small || usable >= u64::from(self.peer.largest / 2));
             return if worthwhile {
@@ -188,7 +189,7 @@ impl Sender {
         if cx.config.nagle && len < full && !self.board.is_empty() && !(last && fin) {
             return Err(Limit::Application);
         }
-        // The FIN takes a sequence number of the peer's window, too.
+        // The FIN also uses a sequence number of the peer's window.
         let fits = len < usable;
         if len == 0 && !fits {
             return Err(Limit::Receiver);
@@ -196,7 +197,7 @@ impl Sender {
         Ok(Pick::New { len: len as u32, fin: last && fin && fits })
     }
 
-    /// Notes why new data cannot leave although the congestion window has room.
+    /// Records the limit of new data although the congestion window has room.
     fn note_limit(&mut self, cx: &mut Context, limit: Limit) {
         self.limit = limit;
         if limit == Limit::Application
@@ -209,14 +210,14 @@ impl Sender {
         }
     }
 
-    /// RFC 6675 `NextSeg` rule 3: with no new data to send, holes not yet proven lost may be filled.
+    /// RFC 6675 `NextSeg` rule 3: without new data to send, holes not yet proven lost may be filled.
     fn early_hole(&mut self) -> Option<Index> {
         let Episode::Recovery { early_from, .. } = &mut self.episode else { return None };
         if self.recovery != Recovery::Sack || self.algorithm.accounting == Accounting::Outstanding {
             return None;
         }
         let index = self.board.next_unsacked_hole(*early_from)?;
-        // Pacing may hold the segment back, so the search begins with it next time; once retransmitted it is passed over.
+        // Pacing may delay the segment, so the next search begins with it; once retransmitted it is skipped.
         *early_from = index;
         Some(index)
     }
@@ -226,7 +227,7 @@ impl Sender {
         let early = self.recovery == Recovery::Sack && !self.episode.is_open();
         self.board.retransmit(index, cx.now, early);
         self.extra.forced = self.extra.forced.saturating_sub(1);
-        // The timer was restarted when the loss was found, and pacing may have held the segment back since.
+        // The timer was restarted at the detection of the loss, and pacing may have delayed the segment since.
         if index == self.board.front_index() {
             self.arm_retransmission(cx);
         }
@@ -268,7 +269,7 @@ impl Sender {
         }
     }
 
-    /// Records a new segment in the scoreboard, the timers and the counts.
+    /// Records a new segment in scoreboard, timers and counters.
     #[inline]
     pub(super) fn record_departure(&mut self, cx: &mut Context, len: u32, fin: bool) {
         let seq = self.nxt;
@@ -288,12 +289,12 @@ impl Sender {
         if cx.timers.retransmit == Instant::FAR_FUTURE {
             self.arm_retransmission(cx);
         } else if self.timer.meaning == Deadline::TailLossProbe {
-            // New data put off the probe, but never the timeout (RFC 8985 section 7.2, RFC 6298 rule 5.1).
+            // New data delays the probe, but never the timeout (RFC 8985 section 7.2, RFC 6298 rule 5.1).
             self.arm_tail_probe(cx);
         }
     }
 
-    /// Notes the counts from which the delivery rate is computed when the segment is acknowledged, if the algorithm wants that rate.
+    /// Stores the counters for the delivery rate at the segment's acknowledgement, if the algorithm uses it.
     #[inline]
     fn stamp(&mut self, index: Index, now: Instant) {
         if let Some(rate) = &mut self.rate {
@@ -302,7 +303,7 @@ impl Sender {
         }
     }
 
-    /// Tells the algorithm of a segment that leaves. Returns the fields that it puts into it, and whether it leaves with low priority.
+    /// Informs the algorithm of a departing segment. Returns its fields for the segment, and its priority.
     fn notify_sent(&mut self, sent: Sent, now: Instant) -> (Extension, Priority) {
         let sees = self.algorithm.has(Abilities::SEES_DEPARTURES);
         if !sees && !self.algorithm.exchanges_fields {
@@ -315,7 +316,7 @@ impl Sender {
         (stamper.map_or(Extension::None, |feedback| feedback.stamp(&sent, &path)), priority)
     }
 
-    /// Counts a segment that leaves. True if the window is now full for certain.
+    /// Counts a departing segment. Returns true if the window is certainly full.
     fn count_departure(&mut self, cx: &mut Context) -> bool {
         self.burst += 1;
         if matches!(self.episode, Episode::Recovery { .. }) {
@@ -328,12 +329,12 @@ impl Sender {
         if full {
             self.limit = Limit::Window;
         }
-        // That an algorithm withholds data during recovery is noted when the next segment is picked.
+        // Withheld data during recovery is detected when the next segment is selected.
         let more = self.extra.forced > 0 || self.extra.beyond_window > 0;
         full && !more && (self.episode.is_open() || !self.withholds())
     }
 
-    /// Whether the algorithm or the configuration holds data back that the windows allow.
+    /// True if the algorithm or the configuration delays data that the windows allow.
     #[inline]
     pub(super) fn is_held_back(&self, cx: &Context) -> bool {
         let own = self.own_spacing();
@@ -342,7 +343,7 @@ impl Sender {
             || self.wanted_rate(own.rate(), cx).is_some()
     }
 
-    /// The pace that follows from the spacing of the algorithm, `own`, and from the configuration.
+    /// Returns the spacing that results from `own`, that of the algorithm, and the configuration.
     #[inline]
     fn pace(&self, own: Spacing, cx: &Context) -> Spacing {
         let (rate, limit) = (self.wanted_rate(own.rate(), cx), cx.config.rate_limit);
@@ -353,13 +354,14 @@ impl Sender {
         }
     }
 
-    /// The rate before the limit of the configuration; `own` is that of the algorithm, where zero means none.
+    /// Returns the rate before the configured limit; `own` is the algorithm's rate, where zero means none.
     #[inline]
     fn wanted_rate(&self, own: Option<Rate>, cx: &Context) -> Option<Rate> {
         let (slow_start_gain, avoidance_gain) = match cx.config.pacing {
             Pacing::Off => return None,
             Pacing::Algorithm if self.una < self.spaced_until => (1.0, 1.0),
-            // One paced ACK covers half a window. Sent at once, it would build a queue, and algorithms that measure delay would see it.
+            // One paced ACK covers half a window. Sent at once, it would build a queue, which distorts the delay measurements of
+            // algorithms.
             Pacing::Algorithm if self.recovery == Recovery::Snack => Pacing::USUAL_GAINS,
             Pacing::Algorithm => return own.filter(|rate| *rate != Rate::ZERO),
             Pacing::Window { slow_start_gain, avoidance_gain } => (slow_start_gain, avoidance_gain),
@@ -370,7 +372,7 @@ impl Sender {
         self.window_rate(slow_start_gain, avoidance_gain)
     }
 
-    /// How the algorithm spaces segments.
+    /// Returns the algorithm's spacing.
     #[inline]
     fn own_spacing(&self) -> Spacing {
         let window_only = self.algorithm.has(Abilities::WINDOW_ONLY);
@@ -383,13 +385,13 @@ impl Sender {
         spacing
     }
 
-    /// Whether the algorithm lets no data leave for now.
+    /// True if the algorithm withholds all data.
     #[inline]
     fn withholds(&self) -> bool {
         self.algorithm.withholds && self.own_spacing() == Spacing::Withheld
     }
 
-    /// A window per smoothed round-trip time, times a gain.
+    /// Returns one window per smoothed RTT, times a gain.
     fn window_rate(&self, slow_start_gain: f64, avoidance_gain: f64) -> Option<Rate> {
         let window = self.algorithm.cc.window();
         let gain =

@@ -1,7 +1,8 @@
-//! Undoing reductions that turn out to be spurious: nothing was lost, but segments or their ACKs were late.
+//! Undo of spurious reductions: nothing was lost, but segments or their ACKs were late.
 //!
-//! Two kinds of evidence count, as in Linux. The receiver reports each retransmission as a duplicate (D-SACK, RFC 3708), or the ACK that covers
-//! the first retransmission echoes a timestamp older than it (Eifel detection, RFC 3522). Then the reduction is undone (RFC 4015).
+//! There are two kinds of evidence, as in Linux. The receiver reports each retransmission as a duplicate (D-SACK, RFC 3708). Or
+//! the ACK that covers the first retransmission echoes an older timestamp (Eifel detection, RFC 3522). The reduction is then
+//! undone (RFC 4015).
 
 use bentpipe_base::{SackRange, Segment};
 use bentpipe_cc::Undo;
@@ -14,41 +15,42 @@ use crate::context::Context;
 use crate::timestamp::clock_ms;
 
 impl Sender {
-    /// The window was reduced: its retransmissions are `watched`, and those of an earlier reduction no longer.
+    /// Handles a window reduction: its retransmissions are `watched`, and those of an earlier one no longer.
     pub(super) fn watch_reduction(&mut self, watched: bool) {
         let undo = watched.then(|| Watch::begin(self.una));
         self.reductions().undo = undo;
     }
 
-    /// The algorithm reduced the window for another reason than a recovery episode, so that undoing would no longer undo the watched reduction.
+    /// Stops watching, because the algorithm reduced the window for another reason: an undo would no longer match the watched
+    /// reduction.
     pub(super) fn stop_watching(&mut self) {
         if let Some(reductions) = &mut self.reductions {
             reductions.undo = None;
         }
     }
 
-    /// A segment is retransmitted.
+    /// Records a retransmission.
     pub(super) fn watch_repair(&mut self, cx: &Context, record: Record) {
         if let Some(undo) = self.reductions.as_mut().and_then(|reductions| reductions.undo.as_mut()) {
             undo.note_repair(record.end(), clock_ms(cx.now));
         }
     }
 
-    /// Whether this ACK is the last proof that the reduction was a mistake. `duplicate` is what it reports as having arrived twice.
+    /// True if this ACK completes the proof that the reduction was spurious. `duplicate` is its reported duplicate.
     pub(super) fn proves_spurious(&mut self, segment: &Segment, duplicate: Option<SackRange>) -> bool {
         let (una, mss) = (self.una, u64::from(self.mss));
         let echo = segment.timestamps.filter(|_| self.timestamps).map(|(_, echo)| echo);
         let Some(reductions) = &mut self.reductions else { return false };
         let Some(undo) = &mut reductions.undo else { return false };
         if una > undo.until || segment.flags.contains(bentpipe_base::Flags::ECE) {
-            // The path is congested, whatever was late (RFC 4015 step 5).
+            // The path is congested, even if segments were only late (RFC 4015 step 5).
             reductions.undo = None;
             return false;
         }
         duplicate.is_some_and(|range| undo.report(range, mss)) || undo.answers_original(una, echo)
     }
 
-    /// Undoes the last reduction. Segments that were marked lost and have not been retransmitted count as in flight again.
+    /// Undoes the last reduction. Segments marked lost and not yet retransmitted count as in flight again.
     #[cold]
     pub(super) fn undo_reduction(&mut self, cx: &mut Context) {
         if matches!(self.episode, Episode::Loss { .. }) {
@@ -60,7 +62,7 @@ impl Sender {
             self.leave_episode(cx);
             self.note_late_original();
         }
-        // What a timeout left of the window set the pace since: the next segment would wait for most of a round trip.
+        // The reduced window has set the pacing rate since: the next segment would wait for most of a round trip.
         if let Some(pacer) = &mut self.pacer {
             pacer.forgive(cx.now);
         }

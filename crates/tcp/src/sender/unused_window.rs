@@ -1,4 +1,4 @@
-//! Congestion window validation: for how long an unused window is kept (RFC 5681 section 4.1, RFC 7661).
+//! Congestion window validation: lifetime of an unused window (RFC 5681 section 4.1, RFC 7661).
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_cc::{Accounting, ConnectionEvent};
@@ -6,11 +6,11 @@ use bentpipe_cc::{Accounting, ConnectionEvent};
 use super::{Limit, Sender};
 use crate::{Config, WindowValidation};
 
-/// Non-validated period after which an unused window is given up (RFC 7661 section 4.4.3).
+/// Non-validated period after which an unused window is reduced (RFC 7661 section 4.4.3).
 const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
 
 impl Sender {
-    /// Measures `pipeACK` and gives up a window that was not used for five minutes.
+    /// Measures `pipeACK`, and reduces a window that was unused for five minutes.
     #[inline]
     pub(super) fn validate_window(&mut self, now: Instant, config: &Config) {
         if config.window_validation == WindowValidation::Rfc7661 {
@@ -22,7 +22,7 @@ impl Sender {
         let validation = self.validation.get_or_insert_default();
         let round = self.rtt.srtt.max(Duration::from_millis(1));
         validation.measure(now, self.delivered, round);
-        // RFC 7661 section 4.3: validated while more than half of the window is used.
+        // RFC 7661 section 4.3: the window is validated while more than half of it is used.
         let window = self.algorithm.cc.window();
         if validation.pipe_ack(self.mss) >= window / 2.0 || self.limit != Limit::Application {
             validation.note_used();
@@ -33,19 +33,21 @@ impl Sender {
         }
     }
 
-    /// `pipeACK` in segments if validation is on, for the reduction after a loss (RFC 7661 section 4.4.1).
+    /// Returns `pipeACK` in segments if validation is on, for the reduction after a loss (RFC 7661 section
+    /// 4.4.1).
     pub(super) fn validated(&self, config: &Config) -> Option<f64> {
         let on = config.window_validation == WindowValidation::Rfc7661;
         let unused = self.validation.as_ref().filter(|validation| on && validation.is_unused());
         unused.map(|validation| validation.pipe_ack(self.mss))
     }
 
-    /// The sender is about to send after a pause: restart window (RFC 5681 section 4.1).
+    /// Handles the first transmission after a pause: restart window (RFC 5681 section 4.1).
     pub(super) fn restart_after_idle(&mut self, now: Instant, config: &Config) {
         let idle = self.board.is_empty()
             && self.last_sent != Instant::ZERO
             && now.since(self.last_sent) > self.rtt.rto(&config.rto);
-        // An algorithm that paces by a model of its own is told of each pause, because its rate is no window.
+        // An algorithm that paces by its own model is informed of each pause, because its rate does not
+        // depend on the window.
         let by_rate =
             self.algorithm.accounting == Accounting::Own && self.algorithm.cc.spacing().rate().is_some();
         if !idle || !by_rate && config.window_validation != WindowValidation::Restart {

@@ -1,38 +1,38 @@
-//! Evidence that the last reduction of the window was spurious.
+//! Evidence that the last window reduction was spurious.
 
 use bentpipe_base::SackRange;
 
 use crate::timestamp::is_older;
 
-/// The retransmissions since a reduction, and which of them were reported as duplicates.
+/// Retransmissions since a reduction, and their reports as duplicates.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watch {
-    /// First unacknowledged sequence number at the reduction. Duplicates of data below it tell nothing of the reduction.
+    /// First unacknowledged sequence number at the reduction. Duplicates of data below it are no evidence.
     from: u64,
-    /// The watch ends when more than this is acknowledged, because all reports of duplicates have then arrived.
+    /// Sequence number above which an acknowledgement ends the watch, because all duplicate reports have then arrived.
     pub until: u64,
-    /// The first repair, until it is acknowledged.
+    /// First repair, until it is acknowledged.
     first: Option<FirstRepair>,
-    /// Segments sent again since the reduction and not reported as duplicates.
+    /// Segments retransmitted since the reduction and not reported as duplicates.
     unreported: u32,
 }
 
-/// The first segment sent again after a reduction.
+/// First segment retransmitted after a reduction.
 #[derive(Clone, Copy, Debug)]
 struct FirstRepair {
     /// Sequence number after its last byte.
     end: u64,
-    /// When it left, in milliseconds of the timestamps option.
+    /// Its send time, in milliseconds of the timestamps option.
     left_ms: u32,
 }
 
 impl Watch {
-    /// The window was reduced when `una` was the first unacknowledged sequence number.
+    /// Starts a watch at a reduction; `una` is the first unacknowledged sequence number.
     pub fn begin(una: u64) -> Self {
         Self { from: una, until: u64::MAX, first: None, unreported: 0 }
     }
 
-    /// A segment that ends at `end` is sent again at `left_ms`.
+    /// Records the retransmission at `left_ms` of a segment that ends at `end`.
     pub fn note_repair(&mut self, end: u64, left_ms: u32) {
         self.unreported += 1;
         if self.unreported == 1 && self.first.is_none() {
@@ -40,7 +40,7 @@ impl Watch {
         }
     }
 
-    /// Takes a D-SACK. True if every repair has now been reported as a duplicate.
+    /// Handles a D-SACK. Returns true if every repair has now been reported as a duplicate.
     pub fn report(&mut self, range: SackRange, mss: u64) -> bool {
         if range.end <= self.from || range.end <= range.start {
             return false;
@@ -51,8 +51,8 @@ impl Watch {
         before > 0 && self.unreported == 0
     }
 
-    /// Takes an ACK of everything below `una` with the timestamp that it echoes. True if it covers the first repair and answers the
-    /// original segment.
+    /// Handles an ACK of everything below `una` with its echoed timestamp. Returns true if it covers the first repair and answers
+    /// the original segment.
     pub fn answers_original(&mut self, una: u64, echo: Option<u32>) -> bool {
         let Some(first) = self.first.take_if(|first| una >= first.end) else { return false };
         echo.is_some_and(|echo| is_older(echo, first.left_ms))

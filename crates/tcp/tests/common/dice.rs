@@ -24,7 +24,7 @@ pub fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Draws from ranges.
+/// Random draws from ranges.
 pub struct Dice(pub Rng);
 
 impl Dice {
@@ -40,7 +40,7 @@ impl Dice {
         low + self.0.below(high - low + 1)
     }
 
-    /// As many small as large numbers.
+    /// Draws numbers with a log-uniform distribution.
     pub fn spread(&mut self, low: u64, high: u64) -> u64 {
         let ratio = high as f64 / low as f64;
         ((low as f64) * ratio.powf(self.0.uniform())) as u64
@@ -67,7 +67,7 @@ fn delayed_ack(dice: &mut Dice) -> DelayedAck {
 const RECOVERIES: &[Recovery] =
     &[Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack, Recovery::Snack];
 
-/// Any configuration that makes sense.
+/// Returns a random valid configuration.
 pub fn config(dice: &mut Dice) -> Config {
     let entry = dice.0.below(REGISTRY.len() as u64) as usize;
     let initial = dice.spread(1000, 200_000);

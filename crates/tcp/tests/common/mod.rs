@@ -1,4 +1,4 @@
-//! Two connection ends and a path between them, small enough to read.
+//! Two connection ends and a small path between them.
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use bentpipe_base::{Duration, Instant, Segment};
 use bentpipe_tcp::{Config, Connection, Events};
 
-/// Decides the fate of a segment: `(number of the segment in its direction from 1, segment)`; false drops it.
+/// Fate of a segment, by its number in its direction (from 1) and content; false drops it.
 pub type Fate = Box<dyn FnMut(u64, &Segment) -> bool>;
 
-/// Two ends, a constant one-way delay, and a hand that drops.
+/// Two ends with a constant one-way delay and a loss model.
 pub struct Pair {
     pub now: Instant,
     pub ends: [Connection; 2],
@@ -22,7 +22,7 @@ pub struct Pair {
     sent: [u64; 2],
     in_flight: BTreeMap<(Instant, u64), (usize, Segment)>,
     serial: u64,
-    /// Readers take what they get at once.
+    /// True if readers read all data at once.
     pub reads: bool,
 }
 
@@ -31,7 +31,7 @@ pub fn ms(millis: u64) -> Duration {
 }
 
 impl Pair {
-    /// End 0 opens towards end 1.
+    /// Makes a pair whose end 0 connects to end 1.
     pub fn new(client: Config, server: Config) -> Self {
         let now = Instant::ZERO + Duration::from_secs(1);
         let ends = [Connection::connect(Arc::new(client), 1, now), Connection::listen(Arc::new(server), 2)];
@@ -70,7 +70,7 @@ impl Pair {
         }
     }
 
-    /// Handles the next thing that happens, if it does before `until`.
+    /// Handles the next event, if it is due before `until`.
     fn step(&mut self, until: Instant) -> bool {
         for end in 0..2 {
             self.drain(end);
@@ -92,7 +92,7 @@ impl Pair {
         true
     }
 
-    /// Runs for a while.
+    /// Runs for `span`.
     pub fn run(&mut self, span: Duration) {
         let until = self.now + span;
         let (mut steps, mut here, mut at) = (0_u64, 0_u64, self.now);

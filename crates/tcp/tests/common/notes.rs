@@ -1,4 +1,4 @@
-//! What an algorithm of a test was told, line by line.
+//! Calls received by an algorithm of a test, one line each.
 
 use std::cell::RefCell;
 
@@ -6,12 +6,12 @@ thread_local! {
     static TOLD: RefCell<Vec<String>> = const { RefCell::new(vec![]) };
 }
 
-/// What was noted since the last call.
+/// Returns the lines since the last call.
 pub fn told() -> Vec<String> {
     TOLD.with_borrow_mut(std::mem::take)
 }
 
-/// Notes a line.
+/// Adds a line.
 pub fn note(line: String) {
     TOLD.with_borrow_mut(|told| told.push(line));
 }

@@ -1,4 +1,4 @@
-//! One end against a peer that follows a script; what the end sends reads like a packet trace.
+//! One end against a scripted peer; the end's output reads like a packet trace.
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
@@ -11,7 +11,7 @@ pub fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Segments of 1000 bytes, nothing optional.
+/// Segments of 1000 bytes without optional features.
 pub fn plain() -> Config {
     Config {
         mss: 1000,
@@ -42,7 +42,7 @@ pub struct Script {
     /// Next sequence number and window of the scripted peer.
     pub seq: u64,
     pub window: u32,
-    /// What the end has sent since the script last looked.
+    /// Segments sent by the end since the last check of the script.
     pub sent: Vec<(Instant, Segment)>,
 }
 
@@ -62,7 +62,7 @@ impl Script {
         script
     }
 
-    /// Opened by the end 100 ms ago; the peer agrees to whatever was offered.
+    /// Makes an end that connected 100 ms ago; the peer agrees to everything offered.
     pub fn established(config: Config) -> Self {
         let mut script = Self::connecting(config);
         let syn = script.sent.pop().unwrap().1;
@@ -81,7 +81,8 @@ impl Script {
         assert_eq!(script.trace(), ["ack 1"]);
         assert_eq!(script.end.state(), State::Established);
         let clock = script.clock();
-        // With timestamps agreed a segment without them would be dropped (RFC 7323, section 3.2).
+        // With timestamps agreed on, a segment without them would be dropped (RFC 7323, section
+        // 3.2).
         script.ack_with(1, |segment| segment.timestamps = syn.timestamps.map(|(echo, _)| (clock, echo)));
         script
     }
@@ -97,7 +98,7 @@ impl Script {
         self.events |= self.end.take_events();
     }
 
-    /// Lets time pass, with all timers that fall into it.
+    /// Advances time, with all timers due in it.
     pub fn wait(&mut self, millis: u64) {
         let until = self.now + ms(millis);
         while self.end.next_timeout() <= until {
@@ -129,7 +130,7 @@ impl Script {
         bytes
     }
 
-    /// A pure ACK of the peer.
+    /// Delivers a pure ACK of the peer.
     pub fn ack_with(&mut self, ack: u64, change: impl FnOnce(&mut Segment)) {
         let mut segment =
             Segment { seq: self.seq, ack, window: self.window, flags: Flags::ACK, ..Segment::default() };
@@ -141,14 +142,14 @@ impl Script {
         self.ack_with(ack, |_| {});
     }
 
-    /// An ACK that reports these ranges.
+    /// Delivers an ACK that reports these ranges.
     pub fn sack(&mut self, ack: u64, ranges: &[(u64, u64)]) {
         let mut sack = SackBlocks::EMPTY;
         ranges.iter().for_each(|&(start, end)| sack.push(SackRange { start, end }));
         self.ack_with(ack, |segment| segment.sack = sack);
     }
 
-    /// Data of the peer at any place.
+    /// Delivers data of the peer at any position.
     pub fn data(&mut self, seq: u64, len: u32, ack: u64) {
         self.ack_with(ack, |segment| {
             segment.seq = seq;
@@ -157,13 +158,13 @@ impl Script {
         self.seq = self.seq.max(seq + u64::from(len));
     }
 
-    /// The peer's FIN.
+    /// Delivers the peer's FIN.
     pub fn fin(&mut self, ack: u64) {
         self.ack_with(ack, |segment| segment.flags |= Flags::FIN);
         self.seq += 1;
     }
 
-    /// A segment with nothing but flags.
+    /// Delivers a segment with only flags.
     pub fn flags(&mut self, flags: Flags, seq: u64, ack: u64) {
         let window = self.window;
         let options = SynOptions { mss: Some(1000), ..SynOptions::default() };
@@ -177,12 +178,12 @@ impl Script {
         self.seq = 1;
     }
 
-    /// What was sent since the last look.
+    /// Returns the segments sent since the last call.
     pub fn trace(&mut self) -> Vec<String> {
         self.sent.drain(..).map(|(_, segment)| describe(&segment)).collect()
     }
 
-    /// The same with the milliseconds since `from`.
+    /// Returns the same with the milliseconds since `from`.
     pub fn timed(&mut self, from: Instant) -> Vec<String> {
         let line = |(at, segment): (Instant, Segment)| {
             format!("{} {}", at.since(from).as_nanos() / 1_000_000, describe(&segment))
@@ -190,13 +191,13 @@ impl Script {
         self.sent.drain(..).map(line).collect()
     }
 
-    /// Window in segments, cut to three digits.
+    /// Returns the window in segments, cut to three digits.
     pub fn window(&self) -> f64 {
         (self.end.window_state().cwnd * 1000.0).round() / 1000.0
     }
 }
 
-/// `1001+1000`, `ack 5001`, `SYN`, `FIN 7`, `RST 1`.
+/// Formats a segment: `1001+1000`, `ack 5001`, `SYN`, `FIN 7`, `RST 1`.
 pub fn describe(segment: &Segment) -> String {
     let Segment { seq, ack, len, flags, .. } = segment;
     let mut text = String::new();

@@ -6,7 +6,7 @@ use super::stream::Stream;
 use super::{Convergence, Hop};
 use crate::counts::Counts;
 
-/// A convergence-layer adapter: sends bundles to a neighbour while there is contact, and takes those of the neighbour.
+/// A convergence-layer adapter: exchanges bundles with a neighbour during contacts.
 #[derive(Debug)]
 pub(super) enum Adapter {
     Blocks(Box<Blocks>),
@@ -23,7 +23,7 @@ macro_rules! each {
 }
 
 impl Adapter {
-    /// The adapter for a neighbour; this agent `opens` connections, if there are any.
+    /// Makes the adapter for a neighbour. `opens` is true if this agent opens the connections, if there are any.
     pub fn new(hop: Hop, packet_bytes: u32, convergence: Convergence, opens: bool) -> Self {
         match hop.tcp {
             Some(tcp) => Self::Stream(Box::new(Stream::new(hop.contacts, tcp, opens))),
@@ -31,27 +31,27 @@ impl Adapter {
         }
     }
 
-    /// A bundle is to be sent.
+    /// Queues a bundle for sending.
     pub fn offer(&mut self, bundle: Bundle) {
         each!(self, way => way.offer(bundle));
     }
 
-    /// A bundle that has left before is to be sent, before those that have not.
+    /// Queues a bundle that was sent before, ahead of new bundles.
     pub fn offer_again(&mut self, bundle: Bundle) {
         each!(self, way => way.offer_again(bundle));
     }
 
-    /// A bundle need not be sent any more.
+    /// Cancels the sending of a bundle.
     pub fn withdraw(&mut self, name: Name) {
         each!(self, way => way.withdraw(name));
     }
 
-    /// The time at which there will have been contact for so long.
+    /// Returns the time at which `span` of contact time has passed.
     pub fn after(&self, now: Instant, span: Duration) -> Instant {
         each!(self, way => way.after(now, span))
     }
 
-    /// A bundle of the neighbour that is complete.
+    /// Returns a complete bundle from the neighbour.
     pub fn poll_arrival(&mut self, now: Instant) -> Option<Bundle> {
         match self {
             Self::Blocks(way) => way.poll_arrival(),
@@ -59,7 +59,7 @@ impl Adapter {
         }
     }
 
-    /// A bundle that the neighbour has, or that was sent by a convergence layer without reports.
+    /// Returns a bundle that the neighbour has. Without reports, it is a bundle that was sent.
     pub fn poll_done(&mut self) -> Option<Name> {
         each!(self, way => way.poll_done())
     }

@@ -9,36 +9,36 @@ use super::{Convergence, Hop};
 use crate::counts::Counts;
 use crate::ranges::Ranges;
 
-/// Time that a checkpoint waits for its report beyond a round trip, for queues and other packets of the neighbour.
+/// Margin beyond a round trip for the report to a checkpoint; it covers queues and other packets of the neighbour.
 const MARGIN: Duration = Duration::from_secs(1);
-/// The wait doubles so many times.
+/// Maximum number of doublings of that wait.
 const DOUBLINGS: u32 = 6;
-/// Most claims in a report; the next one has what does not fit.
+/// Maximum number of claims per report; the next report has the others.
 const CLAIMS: usize = 100;
 
-/// Bundles as blocks of segments, with reports of what is missing or without.
+/// Bundles as blocks of segments, with or without reports of missing data.
 #[derive(Debug)]
 pub(super) struct Blocks {
     hop: Hop,
     packet_bytes: u32,
     convergence: Convergence,
-    /// Administrative records go first.
+    /// Administrative records, sent first.
     records: Line,
     waiting: Line,
-    /// Those of them that have left before.
+    /// Names of queued bundles that were sent before.
     again: BTreeSet<Name>,
     sending: Option<Sending>,
     next_session: u64,
-    /// Blocks that left as a whole and are not known to have arrived, by session.
+    /// Blocks sent completely but not confirmed, keyed by session.
     open: Sessions<Open>,
-    /// When their reports are overdue.
+    /// Times at which their reports are overdue.
     timers: BTreeSet<(Instant, u64)>,
     repairs: VecDeque<Repair>,
     reports: VecDeque<Pdu>,
-    /// The next packet may leave then.
+    /// Earliest time of the next packet.
     free_at: Instant,
     srtt: Option<Duration>,
-    /// Blocks of the neighbour by session, and those that are over.
+    /// Incomplete blocks of the neighbour by session, and the finished sessions.
     incoming: Sessions<Ranges>,
     closed: Ranges,
     arrived: VecDeque<Bundle>,
@@ -46,19 +46,19 @@ pub(super) struct Blocks {
     pub counts: Counts,
 }
 
-/// A block that is leaving.
+/// The block being sent.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     session: u64,
     bundle: Bundle,
     next: u32,
-    /// Bytes that had left before.
+    /// Number of bytes sent in earlier transmissions.
     before: u32,
-    /// End of the contact in which it began.
+    /// End of the contact in which the transmission began.
     until: Instant,
 }
 
-/// A block that left.
+/// A block that was sent completely.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     checkpoint: u32,
@@ -67,7 +67,7 @@ struct Open {
     overdue_at: Instant,
 }
 
-/// Bytes of a block to be sent again.
+/// A range of a block that must be sent again.
 #[derive(Clone, Copy, Debug)]
 struct Repair {
     session: u64,
@@ -100,7 +100,7 @@ impl Blocks {
         }
     }
 
-    /// A bundle is to be sent.
+    /// Queues a bundle for sending.
     pub fn offer(&mut self, bundle: Bundle) {
         if bundle.is_data() {
             self.waiting.push_back(bundle);
@@ -109,14 +109,14 @@ impl Blocks {
         }
     }
 
-    /// A bundle that has left before is to be sent, before those that have not.
+    /// Queues a bundle that was sent before, ahead of new bundles.
     pub fn offer_again(&mut self, bundle: Bundle) {
         self.withdraw(bundle.name);
         self.again.insert(bundle.name);
         self.waiting.push_front(bundle);
     }
 
-    /// A bundle need not be sent any more.
+    /// Cancels the sending of a bundle.
     pub fn withdraw(&mut self, name: Name) {
         self.waiting.remove(name);
         self.records.remove(name);
@@ -127,17 +127,17 @@ impl Blocks {
         }
     }
 
-    /// The time at which there will have been contact for so long.
+    /// Returns the time at which `span` of contact time has passed.
     pub fn after(&self, now: Instant, span: Duration) -> Instant {
         self.hop.contacts.after(now, span)
     }
 
-    /// A bundle of the neighbour that is complete.
+    /// Returns a complete bundle from the neighbour.
     pub fn poll_arrival(&mut self) -> Option<Bundle> {
         self.arrived.pop_front()
     }
 
-    /// A bundle that the neighbour has, or that was sent by a convergence layer without reports.
+    /// Returns a bundle that the neighbour has. Without reports, it is a bundle that was sent.
     pub fn poll_done(&mut self) -> Option<Name> {
         self.done.pop_front()
     }
@@ -146,7 +146,7 @@ impl Blocks {
         self.srtt
     }
 
-    /// What the next packet takes of the contact, a segment reckoned as a full one.
+    /// Returns the transmission time of the next packet; a segment counts as a full one.
     fn next_span(&self) -> Option<Duration> {
         let is_segment = !self.repairs.is_empty()
             || self.sending.is_some()
@@ -166,7 +166,7 @@ impl Blocks {
         leaves.into_iter().chain(overdue).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// Reports that are overdue are asked for again.
+    /// Requests overdue reports again.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(&(at, session)) = self.timers.first()
             && at <= now
@@ -201,7 +201,7 @@ impl Blocks {
         Some(pdu)
     }
 
-    /// The next segment of a block that has left before.
+    /// Returns the next segment of a block that was sent before.
     fn repair(&mut self, now: Instant) -> Option<Pdu> {
         while let Some(Repair { session, range: (from, end), asks }) = self.repairs.pop_front() {
             let Some((bundle, open)) = self.open.get_mut(session).map(|block| *block) else { continue };
@@ -220,11 +220,11 @@ impl Blocks {
         None
     }
 
-    /// The next segment of the block that is leaving.
+    /// Returns the next segment of the present block.
     fn segment(&mut self, now: Instant) -> Option<Pdu> {
         let mut sending = match self.sending {
             Some(sending) if now < sending.until => sending,
-            // What a lost contact cut is sent anew.
+            // A bundle cut by a lost contact is sent again.
             Some(cut) => self.begin(now, cut.bundle, cut.next.max(cut.before)),
             None => {
                 let bundle = self.records.pop_front().or_else(|| self.waiting.pop_front())?;
@@ -250,14 +250,14 @@ impl Blocks {
         Some(Pdu::Segment { session, bundle, range: (from, to), checkpoint: asks.then_some(0) })
     }
 
-    /// A new transmission of a bundle of which so many bytes had left before.
+    /// Starts a transmission of a bundle of which `before` bytes were sent earlier.
     fn begin(&mut self, now: Instant, bundle: Bundle, before: u32) -> Sending {
         let session = self.next_session;
         self.next_session += 1;
         Sending { session, bundle, next: 0, before, until: self.hop.contacts.end(now) }
     }
 
-    /// A checkpoint leaves.
+    /// Starts the timer of a checkpoint that leaves.
     fn await_report(&mut self, now: Instant, (session, bundle): (u64, Bundle), mut open: Open) {
         self.timers.remove(&(open.overdue_at, session));
         let round_trip = self.srtt.map_or(self.hop.round_trip, |srtt| srtt.max(self.hop.round_trip));
@@ -311,7 +311,7 @@ impl Blocks {
         }
     }
 
-    /// A block is complete: the other transmissions of its bundle are of no use.
+    /// Closes a complete block, and cancels other transmissions of its bundle.
     fn close(&mut self, session: u64, name: Name) {
         self.closed.insert(session);
         for (other, _) in self.incoming.take(name) {

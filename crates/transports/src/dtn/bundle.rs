@@ -4,26 +4,26 @@ use crate::IP_HEADER;
 use crate::outbox::Fragment;
 use crate::tcp_end::Loaded;
 
-/// Primary block and the header of the payload block (RFC 5050 section 4.5) with identifiers of a usual length.
+/// Bytes of the primary block and the payload block's header (RFC 5050 section 4.5), with identifiers of typical length.
 const BLOCKS: u32 = 60;
-/// Payload of an administrative record (RFC 5050 section 6.1): a signal or a status report with the identity of its bundle.
+/// Payload bytes of an administrative record (RFC 5050 section 6.1): a signal or status report with its bundle's identity.
 const RECORD: u32 = 40;
-/// UDP, and the header of an LTP segment (RFC 5326 section 3) with numbers of a usual length.
+/// Bytes of the UDP header and of an LTP segment header (RFC 5326 section 3) with numbers of typical length.
 const SEGMENT_HEADER: u32 = 8 + 14;
-/// Serial numbers of a checkpoint.
+/// Bytes of a checkpoint's serial numbers.
 const CHECKPOINT: u32 = 4;
-/// What a segment adds to the bytes of its block, at most.
+/// Maximum overhead of a segment in bytes.
 pub(super) const SEGMENT_OVERHEAD: u32 = IP_HEADER + SEGMENT_HEADER + CHECKPOINT;
-/// A report segment without claims, and each of those.
+/// Bytes of a report segment without claims, and of each claim.
 const REPORT: u32 = 8 + 20;
 const CLAIM: u32 = 6;
 
-/// Identity of a bundle: RFC 5050 has source and creation timestamp with its sequence number.
+/// Identity of a bundle. RFC 5050 uses the source and a creation timestamp with sequence number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Name {
-    /// The agent that made it, by its position on the path: the source is 0.
+    /// Agent that created it, by its position on the path; the source is 0.
     pub source: u8,
-    /// Its number there.
+    /// Number at its creator.
     pub number: u64,
 }
 
@@ -34,42 +34,42 @@ pub struct Bundle {
     pub name: Name,
     /// The agent that it is for, by its position on the path.
     pub to: u8,
-    /// When it was made.
+    /// Creation time.
     pub created: Instant,
-    /// When its lifetime ends.
+    /// End of its lifetime.
     pub expires: Instant,
-    /// The custodian, which keeps a copy until another agent does; none without custody.
+    /// Custodian, which keeps a copy until another agent takes custody; `None` without custody.
     pub custodian: Option<u8>,
-    /// Whether its source wants to know what becomes of it.
+    /// True if its source requests status reports.
     pub wants_report: bool,
-    /// What it holds.
+    /// Content of the bundle.
     pub payload: Payload,
 }
 
-/// What a bundle holds.
+/// Content of a bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Payload {
-    /// Of the application.
+    /// Application data.
     Data(Fragment),
     /// An administrative record.
     Record(Record),
 }
 
-/// What agents tell each other of a bundle.
+/// Administrative message between agents about a bundle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record {
-    /// Custody signal: another custodian keeps it.
+    /// Custody signal: another custodian has it.
     Accepted(Name),
-    /// Custody signal: there was no room for it.
+    /// Custody signal: it was refused for lack of storage.
     Refused(Name),
-    /// Status report: it was handed to the application, at that time.
+    /// Status report: it was delivered to the application at this time.
     Delivered(Name, Instant),
     /// Status report: it was deleted.
     Deleted(Name),
 }
 
 impl Bundle {
-    /// Size as a block of the convergence layer.
+    /// Returns the size as a block of the convergence layer, in bytes.
     pub fn bytes(&self) -> u32 {
         match self.payload {
             Payload::Data(fragment) => BLOCKS + fragment.bytes,
@@ -77,48 +77,48 @@ impl Bundle {
         }
     }
 
-    /// Whether it is one of the application's.
+    /// True for application data.
     pub fn is_data(&self) -> bool {
         matches!(self.payload, Payload::Data(_))
     }
 }
 
-/// A packet between neighbours.
+/// Packet between neighbours.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Pdu {
-    /// A part of a bundle as a block. Each part carries the head of the block, so that the first may be lost.
+    /// Part of a bundle as a block. Each part carries the block's header, so that the first part may be lost.
     Segment {
-        /// Transmission that it belongs to: a bundle that is sent again has another.
+        /// Session of the transmission; a retransmitted bundle has a new one.
         session: u64,
-        /// The bundle.
+        /// Bundle of the block.
         bundle: Bundle,
-        /// First byte of this part, and the first behind it.
+        /// First byte of this part, and the first byte after it.
         range: (u32, u32),
-        /// Serial number of the report that is asked for, if one is.
+        /// Serial number of the requested report, if there is one.
         checkpoint: Option<u32>,
     },
-    /// What is missing of a block.
+    /// Report of the missing parts of a block.
     Report {
-        /// Transmission.
+        /// Session of the transmission.
         session: u64,
-        /// The checkpoint that it answers.
+        /// Serial number of the answered checkpoint.
         checkpoint: u32,
-        /// Ranges of bytes without their ends; none if the block is complete.
+        /// Missing ranges of bytes with exclusive ends; empty if the block is complete.
         missing: Vec<(u32, u32)>,
     },
-    /// A part of a TCP connection.
+    /// Segment of a TCP connection.
     Stream {
-        /// Which one: the later, the greater.
+        /// Number of the connection; later connections have larger numbers.
         connection: u64,
-        /// IP and TCP headers.
+        /// Header bytes (IP and TCP).
         header_bytes: u32,
-        /// The segment, with the bundles that end within it, by the positions at which they do; none where the connection is not known.
+        /// The segment, with the bundles that end within it and their end positions; `None` for a reset of an unknown connection.
         loaded: Option<Box<Loaded<Bundle>>>,
     },
 }
 
 impl Pdu {
-    /// Size on the wire from the IP header on.
+    /// Returns the size on the wire in bytes, IP header included.
     pub(crate) fn bytes(&self) -> u32 {
         match self {
             Self::Segment { range, checkpoint, .. } => {
@@ -132,7 +132,7 @@ impl Pdu {
         }
     }
 
-    /// Whether it carries payload of the application.
+    /// True if it carries application data.
     pub(crate) fn is_data(&self) -> bool {
         match self {
             Self::Segment { bundle, .. } => bundle.is_data(),

@@ -1,14 +1,14 @@
 use bentpipe_base::{Duration, Instant};
 
-/// When a neighbour can be reached, known in advance: always except in gaps.
+/// Contact times with a neighbour, known in advance: always except in gaps.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Contacts {
-    /// Times without contact, ascending, apart from each other, without their ends.
+    /// Gaps without contact, in ascending order, disjoint, with exclusive ends.
     gaps: Vec<(Instant, Instant)>,
 }
 
 impl Contacts {
-    /// Contact except in these times without one, which may be in any order. Their ends are not part of them.
+    /// Makes contact times with these gaps, which may be in any order. Their ends are exclusive.
     pub fn except(mut gaps: Vec<(Instant, Instant)>) -> Self {
         gaps.retain(|(from, to)| from < to);
         gaps.sort_unstable();
@@ -22,12 +22,13 @@ impl Contacts {
         Self { gaps: apart }
     }
 
-    /// The gaps that have not ended at `time`.
+    /// Returns the gaps that have not ended at `time`.
     fn ahead(&self, time: Instant) -> &[(Instant, Instant)] {
         &self.gaps[self.gaps.partition_point(|(_, to)| *to <= time)..]
     }
 
-    /// The first time from `time` on from which there is contact for `span`; [`Instant::FAR_FUTURE`] if there is none.
+    /// Returns the first time from `time` on at which a contact lasts at least `span`; [`Instant::FAR_FUTURE`] if
+    /// there is none.
     pub fn next(&self, time: Instant, span: Duration) -> Instant {
         let mut from = time;
         for gap in self.ahead(time) {
@@ -39,13 +40,13 @@ impl Contacts {
         from
     }
 
-    /// The end of the contact that lasts at `time`, or of the next one.
+    /// Returns the end of the contact at `time`, or of the next contact.
     pub fn end(&self, time: Instant) -> Instant {
         let next = self.next(time, Duration::from_nanos(1));
         self.ahead(next).first().map_or(Instant::FAR_FUTURE, |gap| gap.0)
     }
 
-    /// The time at which there has been contact for `span` since `time`.
+    /// Returns the time at which `span` of contact time has passed since `time`.
     pub fn after(&self, time: Instant, span: Duration) -> Instant {
         let (mut from, mut rest) = (time, span);
         for gap in self.ahead(time) {

@@ -1,14 +1,14 @@
-//! Bundles that wait in line, of which there may be very many.
+//! Queue of bundles with fast removal.
 
 use std::collections::BTreeMap;
 
 use super::bundle::{Bundle, Name};
 
-/// Bundles in the order in which they are to leave, each once. Every operation takes time that grows with the logarithm of their number.
+/// Bundles in their sending order, each once. Operations take time logarithmic in their number.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     bundles: BTreeMap<i64, Bundle>,
-    /// The place of each bundle in the line.
+    /// Position of each bundle in the queue.
     places: BTreeMap<Name, i64>,
 }
 
@@ -49,7 +49,7 @@ impl Line {
         Some(bundle)
     }
 
-    /// Takes a bundle out of the line, wherever it stands.
+    /// Removes a bundle from any position.
     pub fn remove(&mut self, name: Name) -> Option<Bundle> {
         self.bundles.remove(&self.places.remove(&name)?)
     }

@@ -10,49 +10,49 @@ use crate::outbox::{Fragment, Message, Outbox};
 use crate::ranges::Ranges;
 use crate::{Config, Progress};
 
-/// The hop towards the source, and its port.
+/// Index of the hop towards the source, and of its port.
 const BACK: usize = 0;
-/// The hop towards the destination, and its port.
+/// Index of the hop towards the destination, and of its port.
 const ONWARD: usize = 1;
-/// Place of the source.
+/// Position of the source.
 const SOURCE: u8 = 0;
 
-/// What an agent did with bundles of the application.
+/// Counters of an agent for application bundles.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
-    /// Made here.
+    /// Bundles created here.
     pub made: u64,
-    /// Arrived as a whole, those that had before included.
+    /// Bundles received completely, repetitions included.
     pub received: u64,
-    /// Left and need not be kept any more.
+    /// Bundles sent and released from the store.
     pub released: u64,
-    /// Handed to the application.
+    /// Bundles delivered to the application.
     pub delivered: u64,
-    /// Sum of their times from creation to delivery.
+    /// Sum of the times from creation to delivery.
     pub transfer_sum: Duration,
-    /// Known at the source to have been delivered.
+    /// Bundles whose delivery is confirmed at the source.
     pub confirmed: u64,
-    /// Sum of the times until then.
+    /// Sum of the times from creation to confirmation.
     pub confirmation_sum: Duration,
-    /// Taken into custody from another custodian.
+    /// Bundles whose custody was taken over from another custodian.
     pub accepted: u64,
-    /// Not taken for want of room.
+    /// Bundles refused for lack of storage.
     pub refused: u64,
-    /// Given up for want of room.
+    /// Bundles dropped for lack of storage.
     pub dropped: u64,
-    /// Given up because their time was over.
+    /// Bundles deleted at the end of their lifetime.
     pub expired: u64,
-    /// Sent again because no custodian had answered.
+    /// Bundles sent again because no custodian answered.
     pub sent_again: u64,
-    /// Bytes kept at most.
+    /// Maximum number of bytes stored.
     pub most_stored_bytes: u64,
 }
 
-/// A bundle that is kept.
+/// A stored bundle.
 #[derive(Clone, Copy, Debug)]
 struct Stored {
     bundle: Bundle,
-    /// When it is sent again.
+    /// Time at which it is sent again.
     retry_at: Instant,
 }
 
@@ -74,20 +74,20 @@ pub struct Node {
     next_number: u64,
     stored: BTreeMap<Name, Stored>,
     stored_bytes: u64,
-    /// When something must be done about which of them.
+    /// Times at which bundles need action.
     due: BTreeSet<(Instant, Name)>,
-    /// Bundles of the application that were taken into custody or delivered here.
+    /// Application bundles taken into custody or delivered here.
     taken: Ranges,
     delivered: VecDeque<Fragment>,
-    /// At the source: bundles whose fate is unknown, with when they were made and when nothing of them can come any more.
+    /// Bundles at the source without a final state, with their creation time and the time after which no report can arrive.
     unsettled: BTreeMap<u64, (Instant, Instant)>,
-    /// Those of which nothing can come any more, as far as is known.
+    /// Bundles about which no report can arrive any more.
     lost: BTreeSet<u64>,
     counters: Counters,
 }
 
 impl Node {
-    /// The agent at position `place` on a path whose last position is `last`, with the hops back and onward.
+    /// Makes the agent at position `place` of a path whose last position is `last`, with the hops back and onward.
     pub fn new(
         config: Config,
         policy: Policy,
@@ -117,7 +117,7 @@ impl Node {
         }
     }
 
-    /// What it did.
+    /// Returns the counters.
     pub fn counters(&self) -> Counters {
         self.counters
     }
@@ -145,7 +145,7 @@ impl Node {
         self.load(now);
     }
 
-    /// The source makes bundles while it has room for them.
+    /// Creates bundles at the source while there is storage.
     fn load(&mut self, now: Instant) {
         let most = u64::from(self.policy.bundle_bytes);
         while self.stored_bytes == 0 || self.stored_bytes + most <= self.policy.store_bytes {
@@ -167,7 +167,7 @@ impl Node {
         Bundle { name, to, created: now, expires, custodian: None, wants_report: false, payload }
     }
 
-    /// Keeps a bundle until it has left.
+    /// Stores a bundle until it was sent.
     fn keep(&mut self, bundle: Bundle) {
         let stored = Stored { bundle, retry_at: Instant::FAR_FUTURE };
         self.due.insert(stored.due());
@@ -185,7 +185,7 @@ impl Node {
         if to > self.place { ONWARD } else { BACK }
     }
 
-    /// Forgets a bundle, if it is kept.
+    /// Removes a bundle from the store, if it is there.
     fn forget(&mut self, name: Name) -> Option<Bundle> {
         let stored = self.stored.remove(&name)?;
         self.due.remove(&stored.due());
@@ -199,7 +199,7 @@ impl Node {
         Some(stored.bundle)
     }
 
-    /// A bundle need not be kept any more.
+    /// Releases a bundle that need not be stored any more.
     fn release(&mut self, now: Instant, name: Name) {
         let Some(bundle) = self.forget(name) else { return };
         self.counters.released += u64::from(bundle.is_data());
@@ -209,7 +209,7 @@ impl Node {
         self.load(now);
     }
 
-    /// Tells another agent of a bundle, or itself.
+    /// Sends a record about a bundle to another agent, or handles its own.
     fn tell(&mut self, now: Instant, to: u8, record: Record) {
         if to == self.place {
             self.read(now, record);
@@ -219,14 +219,14 @@ impl Node {
         }
     }
 
-    /// A bundle is given up.
+    /// Deletes a bundle.
     fn give_up(&mut self, now: Instant, bundle: Bundle) {
         if bundle.is_data() && (bundle.wants_report || self.place == SOURCE) {
             self.tell(now, bundle.name.source, Record::Deleted(bundle.name));
         }
     }
 
-    /// What another agent says of a bundle.
+    /// Handles a record from another agent.
     fn read(&mut self, now: Instant, record: Record) {
         match record {
             Record::Accepted(name) => self.release(now, name),
@@ -261,7 +261,7 @@ impl Node {
         self.settle(now);
     }
 
-    /// Takes what came over the hops, and notes what left.
+    /// Handles arrivals and completed transmissions of the hops.
     fn settle(&mut self, now: Instant) {
         for side in [BACK, ONWARD] {
             while let Some(bundle) = self.ways[side].as_mut().and_then(|way| way.poll_arrival(now)) {
@@ -278,7 +278,7 @@ impl Node {
         }
     }
 
-    /// A bundle arrived as a whole.
+    /// Handles the complete arrival of a bundle.
     fn take(&mut self, now: Instant, mut bundle: Bundle) {
         self.counters.received += u64::from(bundle.is_data());
         if bundle.expires <= now {
@@ -313,7 +313,7 @@ impl Node {
         self.keep(bundle);
     }
 
-    /// The destination hands a bundle to the application, once, and says so as often as it comes.
+    /// Delivers a bundle to the application once, and reports it at every arrival.
     fn deliver(&mut self, now: Instant, bundle: Bundle, fragment: Fragment) {
         if self.taken.insert(bundle.name.number) {
             self.delivered.push_back(fragment);
@@ -328,7 +328,8 @@ impl Node {
         }
     }
 
-    /// Makes room for a bundle by dropping bundles without custody, those that expire first. False if that is the bundle itself.
+    /// Drops bundles without custody to store another one, those that expire first. Returns false if the new bundle would be
+    /// dropped.
     fn make_room(&mut self, now: Instant, bundle: &Bundle) -> bool {
         while self.stored_bytes + u64::from(bundle.bytes()) > self.router.store_bytes {
             let kept = self.stored.values().map(|stored| stored.bundle);
@@ -351,7 +352,7 @@ impl Node {
         {
             self.come_due(now, name);
         }
-        // Bundles are forgotten in the order in which they were made.
+        // Bundles are forgotten in the order of their creation.
         while let Some((&number, &(_, forgotten_at))) = self.unsettled.first_key_value()
             && forgotten_at <= now
         {
@@ -361,7 +362,7 @@ impl Node {
         self.settle(now);
     }
 
-    /// A bundle is due to be sent again, or has expired.
+    /// Handles a bundle that must be sent again or has expired.
     fn come_due(&mut self, now: Instant, name: Name) {
         let Some(stored) = self.stored.get_mut(&name) else { return };
         if stored.bundle.expires <= now {
@@ -395,7 +396,7 @@ impl Node {
             let pdu = self.ways[side].as_mut()?.poll_transmit(now)?;
             Some((side as u8, pdu))
         });
-        // Over bare datagrams a bundle is done when it has left.
+        // Over bare datagrams a bundle is done when it was sent.
         self.settle(now);
         sent
     }

@@ -1,4 +1,4 @@
-//! Transmissions of bundles as blocks, of which there may be very many.
+//! Sessions: transmissions of bundles as blocks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +6,7 @@ use bentpipe_base::Instant;
 
 use super::bundle::{Bundle, Name};
 
-/// Blocks by their sessions, with what is known of each; found by the names of their bundles and by when these expire, too. Every operation takes
-/// time that grows with the logarithm of their number.
+/// Blocks, keyed by session, with indexes by bundle name and expiry time. Operations take time logarithmic in their number.
 #[derive(Debug)]
 pub(super) struct Sessions<T> {
     blocks: BTreeMap<u64, (Bundle, T)>,
@@ -22,7 +21,7 @@ impl<T> Default for Sessions<T> {
 }
 
 impl<T> Sessions<T> {
-    /// Puts a block in place of what the session had.
+    /// Sets the block of a session, and replaces any earlier one.
     pub fn insert(&mut self, session: u64, bundle: Bundle, block: T) {
         self.remove(session);
         self.blocks.insert(session, (bundle, block));
@@ -41,14 +40,14 @@ impl<T> Sessions<T> {
         Some(block)
     }
 
-    /// Takes out all blocks of a bundle, with their sessions.
+    /// Removes and returns all blocks of a bundle, with their sessions.
     pub fn take(&mut self, name: Name) -> Vec<(u64, T)> {
         let sessions: Vec<u64> =
             self.by_name.range((name, 0)..=(name, u64::MAX)).map(|(_, session)| *session).collect();
         sessions.into_iter().filter_map(|session| Some((session, self.remove(session)?))).collect()
     }
 
-    /// Forgets the blocks of bundles that have expired.
+    /// Removes the blocks of expired bundles.
     pub fn expire(&mut self, now: Instant) {
         while let Some(&(at, session)) = self.by_expiry.first()
             && at <= now

@@ -1,4 +1,4 @@
-//! Bundles over TCP (after TCPCL, RFC 9174): a connection for each contact, with bundles one behind the other in both directions.
+//! Bundles over TCP (after TCPCL, RFC 9174): one connection per contact, with consecutive bundles in both directions.
 
 use std::collections::VecDeque;
 
@@ -11,30 +11,30 @@ use super::line::Line;
 use crate::counts::Counts;
 use crate::tcp_end::TcpEnd;
 
-/// After a connection that broke, the next one is opened so much later.
+/// Pause before the next connection after a broken one.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Any contact lasts longer.
+/// Shorter than any contact.
 const MOMENT: Duration = Duration::from_nanos(1);
 
-/// The end of the connections of one hop. What a lost contact cuts is sent anew over the next connection.
+/// One end of the connections of a hop. Bundles cut by a lost contact are sent again over the next connection.
 #[derive(Debug)]
 pub(super) struct Stream {
     contacts: Contacts,
     tcp: Tcp,
-    /// This end opens connections, and the neighbour listens.
+    /// True if this end opens connections and the neighbour listens.
     opens: bool,
-    /// Of the present connection or the last one: the later, the greater.
+    /// Number of the present or last connection; later ones have larger numbers.
     number: u64,
     end: Option<TcpEnd<Bundle>>,
-    /// The contact of the present connection ends then.
+    /// End of the present connection's contact.
     until: Instant,
     opens_from: Instant,
-    /// Administrative records go first.
+    /// Administrative records, sent first.
     records: Line,
     waiting: Line,
-    /// Part of the present connection, and not acknowledged.
+    /// Bundles written to the present connection and not acknowledged.
     given: Line,
-    /// Connections of the neighbour that do not exist here and are answered by a reset.
+    /// Connections of the neighbour that are unknown here; each is answered by a reset.
     unknown: VecDeque<u64>,
     past: Counts,
 }
@@ -71,14 +71,14 @@ impl Stream {
         if bundle.is_data() { &mut self.waiting } else { &mut self.records }
     }
 
-    /// A bundle that is part of the present connection will arrive, since TCP is reliable.
+    /// Ignores a bundle of the present connection, which will arrive because TCP is reliable; queues any other.
     pub fn offer_again(&mut self, bundle: Bundle) {
         if !self.keeps(bundle.name) {
             self.waiting.push_front(bundle);
         }
     }
 
-    /// What is part of a connection goes on, but not to the next one.
+    /// Cancels a bundle. One in the present connection is still sent there, but not in the next connection.
     pub fn withdraw(&mut self, name: Name) {
         for line in [&mut self.records, &mut self.waiting, &mut self.given] {
             line.remove(name);
@@ -122,7 +122,7 @@ impl Stream {
             None if self.opens => {
                 self.opens_from = self.contacts.next(self.opens_from.max(now), MOMENT);
                 if self.opens_from <= now {
-                    // Later than any that the neighbour may remember.
+                    // Larger than any number that the neighbour may remember.
                     self.begin(now, now.as_nanos().max(self.number + 1));
                 }
             }
@@ -139,7 +139,7 @@ impl Stream {
         self.end = Some(TcpEnd::new(self.tcp.config.clone(), self.tcp.header_bytes, number, connects_at));
     }
 
-    /// The connection is over: what is not acknowledged goes first over the next one.
+    /// Ends the connection. Unacknowledged bundles go first over the next one.
     fn close(&mut self, now: Instant) {
         self.past = self.counts();
         self.until = Instant::FAR_FUTURE;
@@ -151,7 +151,7 @@ impl Stream {
         }
     }
 
-    /// Notes that the neighbour does not answer any more.
+    /// Checks if the neighbour has stopped answering.
     fn look(&mut self, now: Instant) {
         if self.end.as_ref().is_some_and(|end| end.failed) {
             self.close(now);

@@ -12,17 +12,17 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-/// A hop of 1 Mbit/s and 250 ms one way that is out from second to second.
+/// Returns a hop of 1 Mbit/s and 250 ms one way, with gaps in seconds.
 fn hop(gaps: &[(u64, u64)]) -> Hop {
     let gaps = gaps.iter().map(|(from, to)| (at(1000 * from), at(1000 * to)));
     let contacts = Contacts::except(gaps.collect());
     Hop { contacts, rate: Rate::from_mbps(1), round_trip: Duration::from_millis(500), tcp: None }
 }
 
-/// Agents in a row, and what is on the hops between them.
+/// A chain of agents, and the packets in flight between them.
 struct Chain {
     nodes: Vec<Node>,
-    /// By time of arrival: where, by which port, and what.
+    /// Packets in flight by arrival time, with agent, port and content.
     flying: BTreeMap<(Instant, u64), (usize, u8, Pdu)>,
     sent: u64,
     now: Instant,
@@ -30,7 +30,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// A source, routers and a destination over these hops, each with the same contacts back.
+    /// Makes a source, routers and a destination over these hops, with the same contacts in both directions.
     fn new(policy: Policy, router: RouterConfig, hops: &[Hop]) -> Self {
         let last = hops.len() as u8;
         let node = |place: u8| {
@@ -43,7 +43,7 @@ impl Chain {
         Self { nodes, flying, sent: 0, now: Instant::ZERO, delivered }
     }
 
-    /// Lets happen what happens until a time; packets of which `lost` says so are lost, by number and sender.
+    /// Runs until a time. `lost` selects the lost packets by number and sender.
     fn run(&mut self, until: Instant, lost: impl Fn(u64, usize, &Pdu) -> bool) {
         loop {
             for place in 0..self.nodes.len() {
@@ -54,7 +54,7 @@ impl Chain {
                     self.sent += 1;
                     if !lost(self.sent, place, &pdu) {
                         let to = if port == 1 { place + 1 } else { place - 1 };
-                        // The last bit of a packet is behind its first.
+                        // The last bit of a packet arrives one transmission time after its first.
                         let arrives = self.now
                             + Duration::from_millis(250)
                             + Rate::from_mbps(1).time_for(u64::from(pdu.bytes()));
@@ -90,8 +90,8 @@ impl Chain {
     }
 }
 
-/// A megabyte in bundles of 64 KiB over 1 Mbit/s, out from 2 s to 7 s: three bundles of 0.524 s get through before, the fourth is cut and sent anew
-/// with the other twelve at 7 s, and the last is there a propagation delay later. Headers take five per cent more here.
+/// 1 MB in bundles of 64 KiB over 1 Mbit/s, with an outage from 2 s to 7 s. Three bundles of 0.524 s pass before it. The fourth
+/// is cut, and sent again with the other twelve at 7 s. The last one arrives a propagation delay later. Headers add 5 % here.
 #[test]
 fn an_outage_costs_its_length_and_the_bundle_that_it_cuts() {
     let mut chain = Chain::new(Policy::default(), RouterConfig::default(), &[hop(&[(2, 7)])]);
@@ -106,14 +106,14 @@ fn an_outage_costs_its_length_and_the_bundle_that_it_cuts() {
     let finish = chain.delivered[15].0.as_secs_f64();
     let expected = 7.0 + 13.0 * one + 0.25;
     assert!((finish - expected).abs() < 0.01, "{finish} s instead of {expected} s");
-    // Nothing is lost, and only what the outage cut is sent again.
+    // Nothing is lost, and only the bundle cut by the outage is sent again.
     let progress = chain.nodes[0].progress();
     assert!(progress.all_acknowledged && progress.timeouts == 0, "{progress:?}");
     assert!(progress.repeated_packets < 65, "{progress:?}");
     assert_eq!((chain.source().confirmed, chain.source().sent_again), (16, 0));
 }
 
-/// Between source and router there is contact until 10 s, from router to destination from 20 s on: never a path from end to end.
+/// The first hop has contact until 10 s, the second from 20 s on: there is never an end-to-end path.
 #[test]
 fn bundles_cross_hops_that_are_never_up_together() {
     let hops = [hop(&[(10, 60)]), hop(&[(0, 20)])];
@@ -124,21 +124,21 @@ fn bundles_cross_hops_that_are_never_up_together() {
     assert!(chain.delivered[0].0 > at(20_000) && chain.delivered[15].0 < at(30_000));
     let router = chain.nodes[1].counters();
     assert_eq!((router.accepted, router.released, router.most_stored_bytes), (16, 16, 16 * (65_536 + 60)));
-    // The source has nothing to keep since the router has custody; the reports come with its next contact.
+    // The source stores nothing once the router has custody. The reports arrive with its next contact.
     assert!(chain.source().released == 16 && chain.source().confirmed == 0);
     chain.run(at(70_000), |_, _, _| false);
     assert!(chain.nodes[0].progress().all_acknowledged);
     assert!(chain.source().confirmation_sum > chain.nodes[2].counters().transfer_sum);
 }
 
-/// The same hop with TCP between its ends.
+/// Returns the same hop with TCP between its ends.
 fn over_tcp(hop: Hop) -> Hop {
     let config = bentpipe_tcp::Config { mss: 1024, ..bentpipe_tcp::Config::default() };
     Hop { tcp: Some(Tcp { config: Arc::new(config), header_bytes: 40 }), ..hop }
 }
 
-/// The file over TCP with the outage from 2 s to 7 s: a connection for each contact, and what the first one did not finish goes over the second. From
-/// 7 s on a handshake and slow start from ten segments take at most eight round trips: 10 (2^7 - 1) segments are more than the file.
+/// The file over TCP with an outage from 2 s to 7 s: one connection per contact; the second sends what the first did not finish.
+/// From 7 s on, handshake and slow start from ten segments take at most eight round trips: 10 (2^7 - 1) segments exceed the file.
 #[test]
 fn over_tcp_each_contact_has_a_connection_and_what_it_cuts_is_sent_anew() {
     let mut chain = Chain::new(Policy::default(), RouterConfig::default(), &[over_tcp(hop(&[(2, 7)]))]);
@@ -172,7 +172,8 @@ fn over_tcp_bundles_cross_hops_that_lose_and_are_never_up_together() {
     assert_eq!(chain.nodes[2].counters().delivered, 16);
 }
 
-/// The way back is out from 3 s to 4 s, the way there is not: the listener has let go of a connection that the other end still believes in.
+/// The reverse path is out from 3 s to 4 s, the forward path is not. The listener has closed a connection that the other end
+/// considers open.
 #[test]
 fn over_tcp_who_believes_in_a_connection_that_is_none_is_told() {
     let [there, back] = [hop(&[]), hop(&[(3, 4)])].map(over_tcp);
@@ -189,11 +190,11 @@ fn over_tcp_who_believes_in_a_connection_that_is_none_is_told() {
 fn what_is_lost_of_a_block_is_sent_again_and_no_more() {
     let mut chain = Chain::new(Policy::default(), RouterConfig::default(), &[hop(&[])]);
     chain.nodes[0].write(at(0), FILE);
-    // Segments 10 and 20, and a checkpoint: the 65th of the first block.
+    // Lost are segments 10 and 20, and a checkpoint: the 65th packet of the first block.
     chain.run(at(60_000), |sent, _, _| matches!(sent, 10 | 20 | 65));
     let progress = chain.nodes[0].progress();
     assert_eq!((chain.bytes(), progress.all_acknowledged), (1 << 20, true));
-    // The checkpoint's report is overdue; then the two segments are missed.
+    // First the checkpoint's report is overdue, then the two segments are reported missing.
     assert_eq!((progress.repeated_packets, progress.timeouts), (3, 1));
 }
 
@@ -201,7 +202,7 @@ fn what_is_lost_of_a_block_is_sent_again_and_no_more() {
 fn lost_signals_and_reports_are_given_again() {
     let mut chain = Chain::new(Policy::default(), RouterConfig::default(), &[hop(&[]), hop(&[])]);
     chain.nodes[0].write(at(0), FILE);
-    // Half of all that is not payload is lost.
+    // Half of all packets without payload are lost.
     chain.run(at(200_000), |sent, _, pdu| !pdu.is_data() && sent.is_multiple_of(2));
     assert_eq!(chain.bytes(), 1 << 20);
     assert_eq!(chain.delivered.len(), 16, "each once");
@@ -240,7 +241,7 @@ fn without_custody_a_full_router_drops_what_ends_first() {
     let mut chain = Chain::new(policy, router, &[hop(&[]), hop(&[(0, 20)])]);
     chain.nodes[0].write(at(0), FILE);
     chain.run(at(120_000), |_, _, _| false);
-    // Four of sixteen find room; all were made at once, and none is worth more than another.
+    // Four of sixteen find storage; all were created at the same time with equal priority.
     assert_eq!((chain.bytes() >> 16, chain.nodes[1].counters().dropped), (4, 12));
     let progress = chain.nodes[0].progress();
     assert_eq!((progress.all_acknowledged, progress.incomplete), (false, Some("expired")));

@@ -9,17 +9,18 @@ use crate::counts::Counts;
 use crate::stp;
 use crate::tcp_end::TcpEnd;
 
-/// The hop to a neighbour: at most one association at a time, and what belongs to another is answered by a reset.
+/// Hop to a neighbour with at most one association at a time. A packet of another association is answered by a
+/// reset.
 #[derive(Debug)]
 pub(super) struct Lower {
     layer: Layer,
-    /// This agent opens it, and the neighbour listens.
+    /// True if this agent opens the association and the neighbour listens.
     opens: bool,
-    /// Of the present association, or of the last.
+    /// Number of the present or last association.
     generation: u64,
     end: Option<End>,
     resets: VecDeque<u64>,
-    /// The association broke since this was asked last.
+    /// True if the association broke since the last query.
     broke: bool,
     pub counts: Counts,
 }
@@ -64,9 +65,9 @@ impl Lower {
         self.end.is_some()
     }
 
-    /// Opens an association, in place of any that there is.
+    /// Opens an association, and replaces any existing one.
     pub fn open(&mut self, now: Instant) {
-        // Later than any that this agent may have forgotten.
+        // Larger than any number that this agent may have forgotten.
         self.begin(now, self.generation.max(now.as_nanos()) + 1);
     }
 
@@ -84,13 +85,13 @@ impl Lower {
         });
     }
 
-    /// Forgets the association without telling the neighbour.
+    /// Drops the association without informing the neighbour.
     pub fn retire(&mut self) {
         let Some(end) = self.end.take() else { return };
         self.counts += of_end(&end);
     }
 
-    /// Forgets the association and resets it at the neighbour.
+    /// Drops the association and resets it at the neighbour.
     pub fn reset(&mut self) {
         if self.end.is_some() {
             self.resets.push_back(self.generation);
@@ -98,19 +99,19 @@ impl Lower {
         }
     }
 
-    /// Forgets everything, as after a crash.
+    /// Drops all state, as after a crash.
     pub fn forget(&mut self) {
         self.retire();
         (self.generation, self.broke) = (0, false);
         self.resets.clear();
     }
 
-    /// True once after the association broke.
+    /// Returns true once after the association broke.
     pub fn take_break(&mut self) -> bool {
         std::mem::take(&mut self.broke)
     }
 
-    /// It broke, and that was not reported yet.
+    /// True if it broke and that was not reported yet.
     pub fn has_broken(&self) -> bool {
         self.broke
     }
@@ -120,7 +121,7 @@ impl Lower {
         self.broke = true;
     }
 
-    /// Gives a unit to the neighbour; it is discarded if there is no association.
+    /// Sends a unit to the neighbour; without an association it is discarded.
     pub fn offer(&mut self, now: Instant, unit: Unit) {
         match &mut self.end {
             Some(End::Tcp(end)) => end.offer(now, unit, unit.bytes()),
@@ -129,12 +130,12 @@ impl Lower {
         }
     }
 
-    /// True if it is of use to offer more now.
+    /// True if there is room for another unit.
     pub fn has_room(&self) -> bool {
         self.end.as_ref().is_some_and(|end| each!(end, end => end.has_room()))
     }
 
-    /// Bytes that the neighbour is not known to have.
+    /// Returns the bytes not acknowledged by the neighbour.
     pub fn backlog_bytes(&self) -> u64 {
         self.end.as_ref().map_or(0, |end| each!(end, end => end.backlog_bytes()))
     }
@@ -169,7 +170,7 @@ impl Lower {
         }
     }
 
-    /// Notes that the neighbour does not answer any more.
+    /// Checks if the neighbour has stopped answering.
     fn look(&mut self) {
         let failed = match &mut self.end {
             Some(End::Tcp(end)) => {
@@ -188,7 +189,7 @@ impl Lower {
         self.end.as_ref().map_or(Instant::FAR_FUTURE, |end| each!(end, end => end.next_timeout()))
     }
 
-    /// The next unit of the neighbour.
+    /// Returns the next unit from the neighbour.
     pub fn poll_unit(&mut self, now: Instant) -> Option<Unit> {
         match self.end.as_mut()? {
             End::Tcp(end) => end.poll_unit(now),
@@ -212,7 +213,7 @@ impl Lower {
         Some(Pdu { generation: self.generation, content: content? })
     }
 
-    /// What all its associations counted.
+    /// Returns the counters of all its associations.
     pub fn totals(&self) -> Counts {
         let mut totals = self.counts;
         if let Some(end) = &self.end {
@@ -246,7 +247,7 @@ fn of_end(end: &End) -> Counts {
     }
 }
 
-/// The first packet of an association.
+/// True for the first packet of an association.
 fn is_opening(content: &Content) -> bool {
     match content {
         Content::Tcp { segment, .. } => {

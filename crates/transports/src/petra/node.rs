@@ -7,43 +7,44 @@ use super::{Layer, Options, RelayConfig};
 use crate::Progress;
 use crate::outbox::{Fragment, Message};
 
-/// The hop towards the source, and the port that leads there.
+/// Index of the hop towards the source, and of its port.
 const BACK: usize = 0;
-/// The hop towards the destination, and the port that leads there.
+/// Index of the hop towards the destination, and of its port.
 const ONWARD: usize = 1;
-/// The source connects again at once, then after the first time, which doubles up to the second, until something is confirmed.
+/// Minimum and maximum pause between reconnections of the source. The first reconnection is immediate; the pause doubles until
+/// a confirmation arrives.
 const RECONNECT: Duration = Duration::from_secs(1);
 const RECONNECT_MOST: Duration = Duration::from_secs(60);
-/// It gives up after so many times in a row.
+/// Number of consecutive reconnections after which the source gives up.
 const RECONNECTIONS: u32 = 12;
 
-/// Where an agent is, and what it needs to know there.
+/// Position of an agent, with its parameters.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Place {
-    /// The host that sends: payload of a packet, bytes that it keeps, round trip of the whole path.
+    /// Sending host: payload of a packet, retention in bytes, round-trip time of the whole path.
     Source(u32, u64, Duration),
-    /// A relay entity, with its buffer in bytes.
+    /// Relay entity with its buffer in bytes.
     Relay(RelayConfig, u64),
-    /// The host that receives.
+    /// Receiving host.
     Destination,
 }
 
-/// What an agent counted.
+/// Counters of an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Counters {
-    /// Bytes kept at most: at the source until they were confirmed, at a relay entity until the next agent had them.
+    /// Maximum bytes kept: at the source until confirmation, at a relay entity until the next agent has them.
     pub most_kept_bytes: u64,
-    /// Payload that the source sent again, from end to end.
+    /// Payload bytes that the source sent again end to end.
     pub resent_bytes: u64,
-    /// Payload that came to the destination again.
+    /// Payload bytes that arrived at the destination again.
     pub duplicate_bytes: u64,
-    /// Times that the source connected again.
+    /// Reconnections of the source.
     pub reconnections: u64,
-    /// Units passed on.
+    /// Units relayed.
     pub relayed_units: u64,
-    /// Times that a relay entity stopped taking more.
+    /// Number of times that a relay entity stopped accepting data.
     pub stops: u64,
-    /// Times that it crashed.
+    /// Number of crashes.
     pub crashes: u64,
 }
 
@@ -58,10 +59,10 @@ enum Role {
 struct Relay {
     config: RelayConfig,
     buffer: u64,
-    /// Nothing is taken from this side.
+    /// True for a side from which nothing is accepted.
     stopped: [bool; 2],
     dies_at: Instant,
-    /// Dead until then.
+    /// Time of the restart after a crash.
     back_at: Option<Instant>,
 }
 
@@ -74,7 +75,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// The agent at a place, with what carries units back and onward.
+    /// Makes the agent at a position, with the lower layers back and onward.
     pub fn new(place: Place, options: &Options, layers: [Option<Layer>; 2]) -> Self {
         let [back, onward] = layers;
         let role = match place {
@@ -97,7 +98,7 @@ impl Node {
         Self { role, hops: [(false, back), (true, onward)].map(hop), counters: Counters::default() }
     }
 
-    /// What it did.
+    /// Returns the counters.
     pub fn counters(&self) -> Counters {
         let mut counters = self.counters;
         match &self.role {
@@ -185,7 +186,7 @@ impl Node {
                     hop.open(now);
                 }
             }
-            // With a hop that is down, nothing can be sent again.
+            // Nothing can be sent again while the hop is down.
             if self.hops[ONWARD].as_ref().is_some_and(Lower::is_open) {
                 upper.handle_timeout(now);
             }
@@ -193,7 +194,7 @@ impl Node {
         self.settle(now);
     }
 
-    /// A relay entity crashes, or comes back with nothing.
+    /// Executes a crash of a relay entity, or its restart without memory.
     fn live_or_die(&mut self, now: Instant) {
         let Role::Relay(relay) = &mut self.role else { return };
         if relay.dies_at <= now {
@@ -250,7 +251,7 @@ impl Node {
                 if let Some(unit) = upper.poll_confirmation(now) {
                     hop.offer(now, unit);
                 }
-                // The agent beyond the break connects again.
+                // The agent on the other side of the break reconnects.
                 hop.take_break();
             }
             Role::Relay(_) => self.settle_relay(now),
@@ -289,7 +290,7 @@ impl Node {
     fn settle_relay(&mut self, now: Instant) {
         let Role::Relay(relay) = &mut self.role else { return };
         let [Some(back), Some(onward)] = &mut self.hops else { return };
-        // What was in custody beyond a break is lost: the source must know.
+        // Units in custody on the other side of a break are lost: the source must be informed.
         if onward.take_break() {
             back.reset();
         }

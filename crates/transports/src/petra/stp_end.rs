@@ -6,18 +6,18 @@ use super::unit::{Content, Unit};
 use crate::outbox::Message;
 use crate::{Config, stp};
 
-/// One end of a pair of STP associations, one for each direction, that carry a unit in each packet.
+/// One end of a pair of STP associations, one per direction, with one unit per packet.
 #[derive(Clone, Debug)]
 pub(super) struct StpEnd {
     opens: bool,
     window: u64,
     sender: stp::Sender,
     receiver: stp::Receiver,
-    /// Units that are not acknowledged, from number `first` on.
+    /// Unacknowledged units from number `first` on.
     outgoing: VecDeque<Unit>,
     first: u64,
     backlog: u64,
-    /// Units that have come and not been handed over, by number.
+    /// Received units that were not passed on, keyed by number.
     incoming: BTreeMap<u64, Unit>,
 }
 
@@ -92,7 +92,7 @@ impl StpEnd {
 
     pub fn poll_unit(&mut self) -> Option<Unit> {
         let number = self.receiver.poll_delivery()?.message;
-        // Units that arrive again after they were handed over are not needed.
+        // Units that arrive again after they were passed on are dropped.
         self.incoming = self.incoming.split_off(&number);
         self.incoming.remove(&number)
     }

@@ -6,16 +6,16 @@ use super::upper::{Destination, Source};
 use super::*;
 use crate::outbox::{Fragment, Message};
 
-/// Source, two relay entities and destination, with what a packet takes over each hop.
+/// Source, two relay entities and destination, with a packet's delay on each hop.
 struct Chain {
     nodes: Vec<Node>,
     delays: [Duration; 3],
     now: Instant,
-    /// By time of arrival and number: whom it reaches at which port.
+    /// Packets in flight by arrival time and number, with receiver and port.
     flying: BTreeMap<(Instant, u64), (usize, u8, Pdu)>,
     sent: u64,
     delivered: Vec<Fragment>,
-    /// Lost on the way: packets from this node with these numbers.
+    /// Loss model: true for the packets of this node with these numbers.
     lost: fn(usize, u64) -> bool,
 }
 
@@ -100,13 +100,13 @@ fn a_relay_entity_keeps_twice_the_bandwidth_delay_product() {
 fn the_neighbours_acknowledgement_frees_nothing_at_the_source() {
     let mut chain = Chain::new(Options::default(), [RelayConfig::default(); 2]);
     chain.write(100_000);
-    // Handshake and a window of ten, twenty, forty, eighty units: the relay entity has it all after five round trips of 60 ms.
+    // Handshake and windows of 10, 20, 40 and 80 units: the relay entity has all data after five round trips of 60 ms.
     chain.run(at(310));
     let source = chain.nodes[0].counters();
     assert_eq!((source.most_kept_bytes, chain.nodes[0].progress().all_acknowledged), (100_000, false));
     assert_eq!(chain.nodes[1].counters().relayed_units, 101);
     assert_eq!(chain.delivered_bytes(), 0);
-    // Opened by 580 ms; 100 units at 6 Mbit/s take 139 ms and 275 ms of flight, what confirms them 315 ms.
+    // Open at 580 ms. 100 units at 6 Mbit/s take 139 ms and 275 ms of propagation, their confirmations 315 ms.
     chain.run(at(2_000));
     assert_eq!(chain.delivered_bytes(), 100_000);
     assert!(chain.nodes[0].progress().all_acknowledged);
@@ -122,7 +122,7 @@ fn after_a_crash_everything_unconfirmed_is_sent_again_and_dropped_where_it_is_kn
     let units = |source: &mut Source| -> Vec<_> { std::iter::from_fn(|| source.next_unit(at(0))).collect() };
     let first = units(&mut source);
     assert_eq!(first.len(), 100);
-    // The relay entity dies with all but the first 40 kB, which nobody has confirmed yet.
+    // The relay entity crashes and loses all but the first 40 kB, which are not confirmed yet.
     first[..40].iter().for_each(|unit| destination.take(at(300), *unit));
     assert_eq!(destination.poll_confirmation(at(300)), None);
     source.begin_again(at(500));
@@ -147,7 +147,7 @@ fn the_destination_confirms_after_64_kb_or_a_second() {
     assert_eq!(destination.poll_confirmation(at(10)), Some(Unit::Confirm { next: 64_000, fin: false }));
     destination.take(at(20), unit(64));
     assert_eq!(destination.next_timeout(), at(1_020));
-    // The end is confirmed at once.
+    // The FIN is confirmed at once.
     destination.take(at(30), Unit::Fin { seq: 65_000 });
     assert_eq!(destination.poll_confirmation(at(30)), Some(Unit::Confirm { next: 65_000, fin: true }));
 }

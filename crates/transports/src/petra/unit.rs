@@ -3,63 +3,63 @@ use bentpipe_base::Segment;
 use crate::outbox::Fragment;
 use crate::stp;
 
-/// Header of a unit of the upper layer: connection, sequence number, flags, length.
+/// Header bytes of an upper-layer unit: connection, sequence number, flags, length.
 pub(super) const UNIT_HEADER: u32 = 12;
 
-/// A segment without data or options: what answers a packet of an association that is not known.
+/// Bytes of a segment without data or options, which answers a packet of an unknown association.
 const RESET: u32 = 40;
 
-/// What the upper layer sends from host to host.
+/// Unit of the upper layer from host to host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// DATA.
+    /// DATA unit.
     Data {
         /// Position of its first byte.
         seq: u64,
-        /// What it carries.
+        /// Content of the unit.
         fragment: Fragment,
     },
-    /// FIN: nothing follows.
+    /// FIN unit: no data follows.
     Fin {
         /// Position of the end.
         seq: u64,
     },
-    /// UACK: the destination's application has everything below.
+    /// UACK unit: the destination's application has all data below `next`.
     Confirm {
-        /// First position that is missing.
+        /// First missing position.
         next: u64,
-        /// The FIN has come as well.
+        /// True if the FIN has arrived as well.
         fin: bool,
     },
 }
 
 impl Unit {
-    /// Size within the lower layer.
+    /// Returns the size within the lower layer in bytes.
     pub(super) fn bytes(&self) -> u32 {
         UNIT_HEADER + if let Self::Data { fragment, .. } = self { fragment.bytes } else { 0 }
     }
 }
 
-/// A packet of the lower layer.
+/// Packet of the lower layer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pdu {
-    /// The association that it belongs to: the later, the greater.
+    /// Number of its association; later ones have larger numbers.
     pub(super) generation: u64,
     pub(super) content: Content,
 }
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Content {
-    /// TCP, with its headers' bytes and the units that end within it, by where they do.
+    /// TCP segment, with its header bytes and the units that end within it, keyed by end position.
     Tcp { segment: Segment, header: u32, units: Vec<(u64, Unit)> },
-    /// STP: of the association by which the opener of the hop sends, or of the other; a data packet with its unit.
+    /// STP packet of the association in the opener's direction or the reverse one. A data packet carries its unit.
     Stp { from_opener: bool, pdu: stp::Pdu, unit: Option<Unit> },
-    /// Nothing is known of the association here.
+    /// Reset: the association is unknown here.
     Reset,
 }
 
 impl Pdu {
-    /// Size on the wire from the IP header on.
+    /// Returns the size on the wire in bytes, IP header included.
     pub(crate) fn bytes(&self) -> u32 {
         match &self.content {
             Content::Tcp { segment, header, .. } => header + segment.len,
@@ -68,7 +68,7 @@ impl Pdu {
         }
     }
 
-    /// Whether it carries payload.
+    /// True if it carries payload.
     pub(crate) fn is_data(&self) -> bool {
         match &self.content {
             Content::Tcp { segment, .. } => segment.len > 0,

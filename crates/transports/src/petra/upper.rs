@@ -6,25 +6,25 @@ use super::Options;
 use super::unit::{UNIT_HEADER, Unit};
 use crate::outbox::{Fragment, Message, Outbox};
 
-/// The upper layer at the source: keeps everything until the destination has confirmed it.
+/// Upper layer at the source: keeps all data until the destination has confirmed it.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     outbox: Outbox,
     finished: bool,
-    /// Payload of a unit.
+    /// Payload bytes of a unit.
     payload: u32,
     room: u64,
     patience: Duration,
-    /// What is not confirmed, by position: from `u_una` to `u_nxt`.
+    /// Unconfirmed data by position, from `u_una` to `u_nxt`.
     retained: VecDeque<(u64, Fragment)>,
     retained_bytes: u64,
     next: u64,
-    /// Place in `retained` of the unit that the lower layer is given next.
+    /// Index in `retained` of the next unit for the lower layer.
     cursor: usize,
-    /// Nothing from there on was given to it before.
+    /// Position up to which data was sent before.
     handed: u64,
     fin: Fin,
-    /// Of the last confirmation that brought something new, or when there was nothing to confirm.
+    /// Time of the last confirmation with progress, or of the last time with nothing to confirm.
     progress_at: Instant,
     pub most_retained_bytes: u64,
     pub resent_bytes: u64,
@@ -67,18 +67,18 @@ impl Source {
         self.finished = true;
     }
 
-    /// All that was written is confirmed, and its end if it has one.
+    /// True if all data, and the FIN if there is one, is confirmed.
     pub fn is_settled(&self) -> bool {
         let fin = !self.finished || self.fin == Fin::Confirmed;
         self.outbox.is_empty() && self.retained.is_empty() && fin
     }
 
-    /// The destination must confirm something that it was sent.
+    /// True if sent data awaits its confirmation.
     fn waits(&self) -> bool {
         !self.retained.is_empty() || self.fin == Fin::Sent
     }
 
-    /// The next unit for the lower layer.
+    /// Returns the next unit for the lower layer.
     pub fn next_unit(&mut self, now: Instant) -> Option<Unit> {
         if !self.waits() {
             self.progress_at = now;
@@ -106,7 +106,7 @@ impl Source {
         None
     }
 
-    /// Everything below `next` is at the destination's application. True if that is news.
+    /// Handles a confirmation of all data below `next`. Returns true if it is new.
     pub fn confirm(&mut self, now: Instant, next: u64, fin: bool) -> bool {
         let before = (self.retained.len(), self.fin);
         while let Some((seq, fragment)) = self.retained.front()
@@ -126,7 +126,7 @@ impl Source {
         is_news
     }
 
-    /// All that is not confirmed goes out again.
+    /// Starts to resend all unconfirmed data.
     pub fn begin_again(&mut self, now: Instant) {
         self.cursor = 0;
         self.progress_at = now;
@@ -147,17 +147,17 @@ impl Source {
     }
 }
 
-/// The upper layer at the destination.
+/// Upper layer at the destination.
 #[derive(Clone, Debug)]
 pub(super) struct Destination {
     confirm_bytes: u64,
     confirm_after: Duration,
-    /// `u_rcv`.
+    /// `u_rcv`: first missing position.
     next: u64,
-    /// Came before what precedes it.
+    /// Data received out of order.
     held: BTreeMap<u64, Fragment>,
     fin: Option<u64>,
-    /// Bytes that came since the last confirmation, and when the next is due.
+    /// Bytes received since the last confirmation, and the time of the next one.
     unconfirmed: u64,
     confirm_at: Instant,
     pub delivered: VecDeque<Fragment>,
@@ -184,7 +184,8 @@ impl Destination {
     pub fn take(&mut self, now: Instant, unit: Unit) {
         match unit {
             Unit::Data { seq, fragment } => {
-                // The source never cuts anew: a unit is there as a whole, or not at all.
+                // The source never changes unit boundaries: a unit is present completely or not
+                // at all.
                 if seq < self.next || self.held.insert(seq, fragment).is_some() {
                     self.duplicate_bytes += u64::from(fragment.bytes);
                 } else {
@@ -210,7 +211,7 @@ impl Destination {
         }
     }
 
-    /// The confirmation that is due.
+    /// Returns the confirmation that is due.
     pub fn poll_confirmation(&mut self, now: Instant) -> Option<Unit> {
         if self.confirm_at > now {
             return None;

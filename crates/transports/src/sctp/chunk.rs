@@ -6,7 +6,7 @@ use crate::outbox::Fragment;
 const COMMON_HEADER: u32 = 12;
 const DATA_HEADER: u32 = 20;
 
-/// A packet of an association.
+/// Packet of an association.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Chunk {
     /// INIT.
@@ -21,40 +21,40 @@ pub enum Chunk {
     Data {
         /// Transmission sequence number.
         tsn: u64,
-        /// Place among the fragments of its stream; none if it is unordered.
+        /// Position among the fragments of its stream; `None` if unordered.
         place: Option<u64>,
-        /// What it carries.
+        /// Content of the chunk.
         fragment: Fragment,
     },
     /// SACK.
     Sack {
-        /// Everything below has arrived.
+        /// First number that has not arrived; all below have.
         cumulative: u64,
-        /// What has arrived above, as ranges that do not include their ends.
+        /// Ranges that arrived above it, with exclusive ends.
         held: Vec<(u64, u64)>,
-        /// Packets for which the receiver has room above `cumulative`.
+        /// Free space of the receiver above `cumulative`, in packets.
         window: u64,
     },
     /// HEARTBEAT.
     Heartbeat {
-        /// Time of sending.
+        /// Send time.
         stamp: Instant,
     },
     /// HEARTBEAT ACK.
     HeartbeatAck {
-        /// Time of sending of the heartbeat.
+        /// Send time of the heartbeat.
         echo: Instant,
     },
 }
 
 impl Chunk {
-    /// Size on the wire from the IP header on.
+    /// Returns the size on the wire in bytes, IP header included.
     pub(crate) fn bytes(&self) -> u32 {
         IP_HEADER
             + COMMON_HEADER
             + match self {
                 Self::Init => 20,
-                // With the state cookie, of a usual size.
+                // With a state cookie of typical size.
                 Self::InitAck => 120,
                 Self::CookieEcho => 100,
                 Self::CookieAck => 4,

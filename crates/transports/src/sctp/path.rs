@@ -7,7 +7,7 @@ const RTO_MIN: Duration = Duration::from_secs(1);
 const RTO_MAX: Duration = Duration::from_secs(60);
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What the sender knows of a path (RFC 9260 section 7.2). Sizes in bytes.
+/// State of a path at the sender (RFC 9260 section 7.2). Sizes are in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Path {
     pub cwnd: u64,
@@ -16,12 +16,12 @@ pub(super) struct Path {
     pub in_flight: u64,
     pub rto: Duration,
     pub srtt: Option<(Duration, Duration)>,
-    /// Timeouts in a row.
+    /// Consecutive timeouts.
     pub errors: u32,
-    /// T3-rtx.
+    /// Expiry time of T3-rtx.
     pub expires_at: Instant,
     pub heartbeat_at: Instant,
-    /// In fast recovery until this number is acknowledged.
+    /// In fast recovery: number whose acknowledgement ends it.
     pub recovers_to: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl Path {
         }
     }
 
-    /// RFC 9260 section 6.3.1.
+    /// Updates the RTT estimate by RFC 9260 section 6.3.1.
     pub fn sample(&mut self, rtt: Duration) {
         let (srtt, var) = match self.srtt {
             None => (rtt, rtt / 2),
@@ -52,19 +52,20 @@ impl Path {
         self.errors = 0;
     }
 
-    /// What the INIT of so many before waits for its answer.
+    /// Returns the timeout of an INIT after `attempts` earlier ones.
     pub fn first_rto(attempts: u32) -> Duration {
         (RTO_INITIAL * (1 << attempts)).min(RTO_MAX)
     }
 
-    /// Nothing came back in time (section 8.1). A path in doubt is asked once in its timeout whether it is back.
+    /// Handles a timeout (section 8.1). A suspected path gets one heartbeat after its timeout.
     pub fn fail(&mut self, now: Instant) {
         self.rto = (self.rto * 2).min(RTO_MAX);
         self.errors += 1;
         self.heartbeat_at = self.heartbeat_at.min(now + self.rto);
     }
 
-    /// A heartbeat leaves; when the next one does. To a path in doubt they become rarer while nothing comes back.
+    /// Schedules the next heartbeat after one that leaves. Their interval on a suspected path grows without an
+    /// answer.
     pub fn beat(&mut self, now: Instant) {
         if self.errors > 0 {
             self.heartbeat_at = now + self.rto;
@@ -79,7 +80,7 @@ impl Path {
         self.partial = 0;
     }
 
-    /// Section 7.2.1 and 7.2.2: so much was acknowledged while the window was full.
+    /// Grows the window (sections 7.2.1 and 7.2.2) for `acknowledged` bytes while it was full.
     pub fn grow(&mut self, acknowledged: u64, packet: u64) {
         if self.cwnd <= self.ssthresh {
             self.cwnd += acknowledged.min(packet);

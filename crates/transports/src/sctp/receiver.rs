@@ -8,27 +8,29 @@ use crate::ranges::Ranges;
 use crate::{Config, Progress};
 
 const SACK_DELAY: Duration = Duration::from_millis(200);
-/// Gaps in a SACK at most: more would not fit into a packet of 1500 bytes, and never occur together.
+/// Maximum number of gaps in a SACK: more do not fit into a packet of 1500 bytes, and do not occur
+/// together.
 const SACK_GAPS: usize = 100;
 
-/// Fragments of a stream that wait for those before them.
+/// Fragments of a stream that wait for earlier ones.
 #[derive(Clone, Default, Debug)]
 struct Stream {
     next: u64,
     waiting: BTreeMap<u64, Fragment>,
 }
 
-/// The end that receives.
+/// The receiving end.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     window: u64,
-    /// The cookie came back.
+    /// True after the cookie has returned.
     is_open: bool,
     arrived: Ranges,
     streams: BTreeMap<u8, Stream>,
     delivered: VecDeque<Fragment>,
     out: VecDeque<(u8, Chunk)>,
-    /// Data chunks since the last SACK, and when one is due, on the path of the last.
+    /// Data chunks since the last SACK, the time of the next SACK, and its path: that of the last
+    /// chunk.
     unacknowledged: u32,
     sack_at: Instant,
     last_port: u8,
@@ -36,7 +38,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// An end that waits for an association.
+    /// Makes an end that waits for an association.
     pub fn new(config: Config) -> Self {
         Self {
             window: u64::from(config.window),

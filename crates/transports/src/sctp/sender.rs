@@ -10,10 +10,10 @@ use crate::{Config, Progress};
 const ASSOCIATION_MAX_RETRANS: u32 = 10;
 const MAX_INIT_RETRANSMITS: u32 = 8;
 const MISSES: u8 = 3;
-/// Packets that may leave at once.
+/// Maximum number of packets in a burst.
 const MAX_BURST: u32 = 4;
 
-/// A chunk that was sent.
+/// A sent chunk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
     fragment: Fragment,
@@ -28,9 +28,9 @@ pub(super) struct Sent {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fate {
     InFlight,
-    /// To be sent again.
+    /// Must be sent again.
     Lost,
-    /// Held by the receiver above a gap.
+    /// Received above a gap.
     Held,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Fate {
 enum State {
     /// Nothing to send yet.
     Closed,
-    /// INIT is to be sent, again at that time.
+    /// INIT must be sent, again at this time.
     Opening {
         attempts: u32,
         at: Instant,
@@ -47,7 +47,7 @@ enum State {
     Down,
 }
 
-/// The end that sends.
+/// The sending end.
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: Config,
@@ -56,22 +56,22 @@ pub struct Sender {
     outbox: Outbox,
     base: u64,
     pub(super) sent: VecDeque<Sent>,
-    /// First TSN for which the receiver has no room.
+    /// First TSN beyond the receiver's window.
     limit: u64,
-    /// Fragments of each stream so far.
+    /// Number of fragments of each stream so far.
     places: BTreeMap<u8, u64>,
     pub(super) paths: Vec<Path>,
     errors: u32,
-    /// Packets that may leave until something happens (section 6.1 D).
+    /// Packets that may leave before the next event (section 6.1 D).
     burst: u32,
-    /// The receiver has its cookie back.
+    /// True if the receiver acknowledged the cookie.
     cookie_acked: bool,
     out: VecDeque<(u8, Chunk)>,
     progress: Progress,
 }
 
 impl Sender {
-    /// An end with so many paths, at least one, that opens an association when it is given something to send.
+    /// Makes an end with `paths` paths, at least one. It opens an association at the first data.
     pub fn new(config: Config, options: Options, paths: u8) -> Self {
         Self {
             config,
@@ -112,7 +112,7 @@ impl Sender {
         u64::from(self.config.packet_bytes)
     }
 
-    /// The path for data: of those with the fewest timeouts in a row the first.
+    /// Returns the path for data: the first of those with the fewest consecutive timeouts.
     pub(super) fn path(&self) -> u8 {
         let best = (0..self.paths.len()).min_by_key(|path| self.paths[*path].errors);
         best.unwrap_or_default() as u8
@@ -147,7 +147,7 @@ impl Sender {
         }
     }
 
-    /// INIT leaves, on another path each time.
+    /// Sends INIT again, on another path each time.
     fn open_again(&mut self, now: Instant, attempts: u32) {
         if attempts > MAX_INIT_RETRANSMITS {
             self.state = State::Down;
@@ -160,7 +160,7 @@ impl Sender {
         self.state = State::Opening { attempts: attempts + 1, at: now + wait };
     }
 
-    /// T3-rtx of a path (section 6.3.3).
+    /// Handles T3-rtx of a path (section 6.3.3).
     fn expire(&mut self, now: Instant, index: usize) {
         let packet = self.packet();
         self.progress.timeouts += 1;
@@ -189,7 +189,7 @@ impl Sender {
         }
     }
 
-    /// A heartbeat is due.
+    /// Sends a heartbeat that is due.
     fn beat(&mut self, now: Instant, index: usize) {
         self.paths[index].beat(now);
         self.out.push_back((index as u8, Chunk::Heartbeat { stamp: now }));
@@ -205,7 +205,7 @@ impl Sender {
             }
             (State::Open, Chunk::CookieAck) if !self.cookie_acked => {
                 self.cookie_acked = true;
-                // The other paths are asked at once how far they are.
+                // Heartbeats measure the other paths at once.
                 self.paths.iter_mut().for_each(|path| path.heartbeat_at = now);
                 self.handle_timeout(now);
             }
@@ -261,7 +261,7 @@ impl Sender {
         }
     }
 
-    /// The chunk at this place is acknowledged for the first time.
+    /// Handles the first acknowledgement of the chunk at this index.
     fn credit(&mut self, now: Instant, index: usize, acknowledged: &mut [u64]) {
         let sent = &mut self.sent[index];
         let path = &mut self.paths[usize::from(sent.path)];
@@ -278,13 +278,13 @@ impl Sender {
         }
     }
 
-    /// Section 7.2.4: what is below the highest newly acknowledged was missed once more.
+    /// Section 7.2.4: counts a miss for each chunk below the highest newly acknowledged one.
     pub(super) fn count_misses(&mut self, highest: u64) {
         let (packet, next) = (self.packet(), self.base + self.sent.len() as u64);
         let below = highest.saturating_sub(self.base) as usize;
         for sent in self.sent.iter_mut().take(below).filter(|sent| sent.state == Fate::InFlight) {
             sent.misses = sent.misses.saturating_add(1);
-            // Sent again once by this rule; after that only by the timer.
+            // This rule retransmits once; further retransmissions need the timer.
             if sent.misses != MISSES || sent.repeated {
                 continue;
             }
@@ -343,7 +343,7 @@ impl Sender {
         Some(Chunk::Data { tsn, place, fragment })
     }
 
-    /// Data of so many bytes leaves.
+    /// Records data of `bytes` bytes that leaves.
     fn note_departure(&mut self, now: Instant, path: u8, bytes: u32) {
         let path = &mut self.paths[usize::from(path)];
         path.in_flight += u64::from(bytes);

@@ -12,7 +12,7 @@ fn at(ms: u64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-/// Both ends, with data of two streams sent alternately after the cookie at 500 ms.
+/// Makes both ends, with data of two streams sent alternately after the cookie at 500 ms.
 fn begun() -> (Sender, Receiver, Vec<(u8, Chunk)>) {
     let (mut sender, mut receiver) = (Sender::new(CONFIG, Options::default(), 2), Receiver::new(CONFIG));
     for number in 0..40 {
@@ -102,7 +102,8 @@ fn a_timeout_sends_data_over_the_other_path_and_a_heartbeat_brings_it_back() {
     let repeated: Vec<_> = std::iter::from_fn(|| sender.poll_transmit(at(1500))).collect();
     let data: Vec<_> = repeated.iter().filter(|(_, chunk)| matches!(chunk, Chunk::Data { .. })).collect();
     assert!(data.len() == 4 && data.iter().all(|(path, _)| *path == 1), "{repeated:?}");
-    // The first path is asked after its doubled timeout, answers, and carries data again.
+    // After its doubled timeout the first path gets a heartbeat, answers it, and carries
+    // data again.
     assert_eq!(sender.paths[0].heartbeat_at, at(3500));
     sender.handle_timeout(at(3500));
     let mut beats = std::iter::from_fn(|| sender.poll_transmit(at(3500)));

@@ -1,4 +1,4 @@
-//! The end of STP that receives, and reports what is missing when it is polled.
+//! Receiving end of STP, which reports missing packets when polled.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,10 +6,11 @@ use super::Pdu;
 use crate::outbox::Fragment;
 use crate::{Config, Progress};
 
-/// Gaps in a STAT at most: Q.2110's 67 list elements are the borders of 33.
+/// Maximum number of gaps in a STAT: Q.2110's 67 list elements are the borders of 33
+/// gaps.
 const STAT_GAPS: usize = 33;
 
-/// The end that receives.
+/// The receiving end.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     window: u64,
@@ -23,7 +24,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// An end that waits for a connection.
+    /// Makes an end that waits for a connection.
     pub fn new(config: Config) -> Self {
         Self {
             window: u64::from(config.window),
@@ -51,7 +52,8 @@ impl Receiver {
         self.delivered.pop_front()
     }
 
-    /// First number without room: what was not taken from here takes up room as well.
+    /// Returns the first number beyond the window. Data not yet read counts against the
+    /// window.
     fn limit(&self) -> u64 {
         self.base + self.window - (self.delivered.len() as u64).min(self.window)
     }
@@ -65,7 +67,7 @@ impl Receiver {
                 self.take(number, fragment)
             }
             Pdu::Poll { poll, next, stamp } => {
-                // What was sent last and lost is seen here.
+                // A loss of the last packets before the poll is detected here.
                 self.expected = self.expected.max(next.min(limit));
                 let gaps = self.gaps();
                 self.out.push_back(Pdu::Status { base: self.base, limit, poll, echo: stamp, gaps });

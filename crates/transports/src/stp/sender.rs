@@ -1,4 +1,4 @@
-//! The end of STP that sends: data, polls, and what the answers say is missing.
+//! Sending end of STP: sends data and polls, and repairs the packets reported missing.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -8,22 +8,23 @@ use super::{Options, Pdu};
 use crate::outbox::{Fragment, Message, Outbox};
 use crate::{Config, Progress};
 
-/// Data packets between two polls at most (MaxPD), unless that would be more than three polls a round trip.
+/// Maximum number of data packets between two polls (MaxPD), unless that exceeds three polls per round trip.
 const MAX_BETWEEN_POLLS: f64 = 25.0;
-/// Polls without a round-trip time, and its share with one (several polls a round trip; the value is chosen here).
+/// Poll interval without a round-trip time, and as a fraction of the round-trip time (STP: several polls per round trip; this
+/// value is chosen here).
 const POLL_WITHOUT_RTT: Duration = Duration::from_millis(750);
 const POLL_LEAST: Duration = Duration::from_millis(50);
 const POLLS_PER_RTT: u64 = 3;
 /// Timer and number of attempts to open a connection (Timer_CC, MaxCC).
 const OPEN_AGAIN: Duration = Duration::from_secs(1);
 const OPEN_ATTEMPTS: u32 = 4;
-/// A connection on which nothing is received for this time, or for four round trips and two seconds if that is longer, is down
-/// (Timer_NO-RESPONSE).
+/// Time of silence after which a connection counts as down (Timer_NO-RESPONSE). It is at least four round trips plus two
+/// seconds.
 const NO_RESPONSE: Duration = Duration::from_secs(7);
-/// Time between the polls of a connection that outlasts its silence (Timer_KEEP-ALIVE).
+/// Poll interval of a connection that survives its silence (Timer_KEEP-ALIVE).
 const KEEP_ALIVE: Duration = Duration::from_secs(2);
 
-/// A data packet that was sent.
+/// A sent data packet.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     fragment: Fragment,
@@ -33,13 +34,13 @@ struct Sent {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// To be opened, again at that time.
+    /// To be opened, again at this time.
     Opening {
         attempts: u32,
         at: Instant,
     },
     Open,
-    /// To be released, again at that time.
+    /// To be released, again at this time.
     Closing {
         attempts: u32,
         at: Instant,
@@ -48,44 +49,44 @@ enum State {
     Down(&'static str),
 }
 
-/// The end that sends.
+/// The sending end.
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: Config,
     options: Options,
     state: State,
     outbox: Outbox,
-    /// VT(A): lowest number not acknowledged; those from there on are in `sent`.
+    /// VT(A): lowest number not acknowledged; `sent` holds the packets from it on.
     base: u64,
     sent: VecDeque<Sent>,
     /// VT(MS).
     limit: u64,
-    /// Reported missing and not repeated since.
+    /// Packets reported missing and not retransmitted since.
     missing: BTreeSet<u64>,
-    /// VT(PS), and data packets since.
+    /// VT(PS), and the data packets since.
     poll: u64,
     since_poll: u32,
     poll_at: Instant,
     cwnd: f64,
     ssthresh: f64,
-    /// No second reduction before.
+    /// Time before which there is no second reduction.
     recovered_at: Instant,
-    /// When something was received last, or the connection was idle.
+    /// Time of the last arrival, or of the last idle time.
     heard_at: Instant,
-    /// Nothing is received any more.
+    /// True if the peer is silent.
     silent: bool,
-    /// The last poll sent before something was received again.
+    /// Number of the last poll sent before the silence ended.
     waited: u64,
-    /// Nothing more will be written.
+    /// True if no further data will be written.
     finished: bool,
-    /// New packets are spread over the time until the next report.
+    /// Interval that spreads new packets over the time to the next report.
     spacing: Duration,
     next_new_at: Instant,
     progress: Progress,
 }
 
 impl Sender {
-    /// An end that opens a connection when it is given something to send.
+    /// Makes an end that opens a connection at the first data.
     pub fn new(config: Config, options: Options) -> Self {
         Self {
             config,
@@ -133,12 +134,12 @@ impl Sender {
         self.base + self.sent.len() as u64
     }
 
-    /// Data packets acknowledged.
+    /// Returns the number of acknowledged data packets.
     pub(crate) fn acknowledged_packets(&self) -> u64 {
         self.base
     }
 
-    /// The receiver has no room for what is to be sent; its answers to polls say when it has.
+    /// True if the receiver's window blocks pending data; answers to polls report new room.
     fn lacks_credit(&self) -> bool {
         !self.outbox.is_empty() && self.next() >= self.limit
     }
@@ -220,7 +221,7 @@ impl Sender {
                     self.grow(acknowledged as f64);
                 }
                 if self.options.rate.is_none() {
-                    // What may leave now is spread until the next report.
+                    // Spreads the allowed packets until the next report.
                     let room = (self.cwnd as u64).saturating_sub(self.sent.len() as u64).max(1);
                     self.spacing = self.poll_period() / room;
                     self.next_new_at = now;
@@ -238,7 +239,7 @@ impl Sender {
         self.heard_at = now;
         if self.silent {
             self.silent = false;
-            // Losses by the outage are no new congestion, and polls that waited for its end give no round-trip time.
+            // Losses during the outage are not new congestion. Polls that waited for its end yield no round-trip time.
             self.waited = self.poll;
             self.recovered_at = now + self.progress.srtt.unwrap_or(POLL_WITHOUT_RTT);
             self.poll_at = self.poll_at.min(now + self.poll_period());
@@ -250,7 +251,7 @@ impl Sender {
         self.progress.srtt = Some(srtt);
     }
 
-    /// Everything below `base` has arrived; how many packets that is.
+    /// Handles the acknowledgement of all packets below `base`. Returns their number.
     fn acknowledge(&mut self, base: u64, limit: u64) -> u64 {
         let acknowledged = base.min(self.next()).saturating_sub(self.base);
         self.sent.drain(..acknowledged as usize);
@@ -260,7 +261,7 @@ impl Sender {
         acknowledged
     }
 
-    /// A gap is reported: what was sent before the poll that the report answers is repeated. True if there is any.
+    /// Handles a reported gap: packets sent before the answered poll are retransmitted. Returns true if there are any.
     fn miss(&mut self, now: Instant, gap: (u64, u64), poll: u64) -> bool {
         let range = gap.0.max(self.base)..gap.1.min(self.next());
         let before = self.missing.len();
@@ -278,9 +279,9 @@ impl Sender {
         lost
     }
 
-    /// TCP's window law, by packets newly acknowledged.
+    /// Grows the window by TCP's law for newly acknowledged packets.
     fn grow(&mut self, acknowledged: f64) {
-        // A window that is not used does not grow.
+        // An unused window does not grow.
         if self.outbox.is_empty() {
             return;
         }
@@ -334,7 +335,7 @@ impl Sender {
 
     fn ask(&mut self, now: Instant) -> Option<Pdu> {
         let many = f64::from(self.since_poll) >= MAX_BETWEEN_POLLS.max(self.cwnd / POLLS_PER_RTT as f64);
-        // The first window is followed by a poll at once: nothing is known of the round trip.
+        // A poll directly follows the initial window, because no round-trip time is known.
         let first = self.poll == 0 && !self.sent.is_empty() && !self.has_room();
         let due = (!self.sent.is_empty() || self.lacks_credit()) && self.poll_at <= now;
         if !(many || first || due) {
@@ -385,7 +386,7 @@ mod tests {
         if let Pdu::Data { number, .. } = pdu { Some(*number) } else { None }
     }
 
-    /// A connection that is open, with ten packets sent.
+    /// Makes an open connection with ten packets sent.
     fn begun() -> (Sender, Receiver, Vec<Pdu>) {
         let (mut sender, mut receiver) = (Sender::new(CONFIG, Options::default()), Receiver::new(CONFIG));
         sender.write(at(0), Message { number: 0, stream: 0, bytes: 10_000 });
@@ -408,13 +409,13 @@ mod tests {
         receiver.handle(&poll[0]);
         let status = receiver.poll_transmit().unwrap();
         assert!(matches!(&status, Pdu::Status { gaps, .. } if *gaps == [(4, 6)]), "{status:?}");
-        // The report comes first; the status answers a poll that left before the repetitions.
+        // The report arrives first; the status answers a poll sent before the retransmissions.
         sender.handle(at(1000), &report);
         let repeated: Vec<_> = std::iter::from_fn(|| sender.poll_transmit(at(1000))).collect();
         assert_eq!(repeated.iter().filter_map(number).collect::<Vec<_>>(), [4, 5]);
         sender.handle(at(1001), &status);
         assert_eq!(sender.poll_transmit(at(1001)).as_ref().and_then(number), None);
-        // The repetitions are lost as well: the next status has them again.
+        // The retransmissions are also lost: the next status lists them again.
         let mut polls = std::iter::from_fn(|| sender.poll_transmit(at(1800)));
         let second = polls.find(|pdu| matches!(pdu, Pdu::Poll { .. })).unwrap();
         receiver.handle(&second);
@@ -460,7 +461,7 @@ mod tests {
         sender.handle(at(1000), &receiver.poll_transmit().unwrap());
         assert!(sender.progress().all_acknowledged);
         assert_eq!(sender.poll_transmit(at(1000)), Some(Pdu::End));
-        // The first is lost, the second is answered.
+        // The first poll is lost, the second is answered.
         assert_eq!((sender.next_timeout(), sender.poll_transmit(at(1999))), (at(2000), None));
         receiver.handle(&sender.poll_transmit(at(2000)).unwrap());
         sender.handle(at(2500), &receiver.poll_transmit().unwrap());
@@ -474,7 +475,7 @@ mod tests {
         sender.write(at(0), Message { number: 0, stream: 0, bytes: 1_000_000 });
         sender.poll_transmit(at(0)).unwrap();
         sender.handle(at(500), &Pdu::BeginAck { limit: 128 });
-        // A packet of 1028 bytes every 10 ms.
+        // One packet of 1028 bytes every 10 ms.
         let mut sent = Vec::new();
         let mut data = |sender: &mut Sender, ms| {
             let pdus = std::iter::from_fn(|| sender.poll_transmit(at(ms)));

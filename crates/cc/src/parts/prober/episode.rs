@@ -1,4 +1,4 @@
-//! A recovery and a train in miniature, for the worked examples of the schemes.
+//! A simulated recovery and train of few segments, for the worked examples of the schemes.
 
 use super::{Inquirer, Law, State};
 use crate::parts::probe_peer::Peer;
@@ -9,19 +9,19 @@ use crate::{
 
 const MSS: u64 = fixture::MSS as u64;
 
-/// What a recovery sent and where it led.
+/// Transmissions of a recovery, and its final state.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Outcome {
     pub probes: u32,
     /// New data segments.
     pub new: u32,
-    /// Probes that were still allowed.
+    /// Probes still allowed at the end.
     pub left: u32,
     pub after_replies: f64,
     pub after_data: f64,
 }
 
-/// A prober in congestion avoidance, known to be answered.
+/// Makes a prober in congestion avoidance whose receiver replies to probes.
 pub(crate) fn avoiding<L: Law>(law: L, cwnd: f64) -> Inquirer<L> {
     let mut prober = Inquirer::new(law, f64::INFINITY);
     prober.windows.cwnd = cwnd;
@@ -30,12 +30,12 @@ pub(crate) fn avoiding<L: Law>(law: L, cwnd: f64) -> Inquirer<L> {
     prober
 }
 
-/// All probes that may leave now.
+/// Returns all probes that may leave now.
 pub(crate) fn drain(cc: &mut dyn CongestionControl, data_sent: u32, path: &Path) -> Vec<ProbeRequest> {
     asked(cc, &ProbeMoment { data_sent, sent_newest: data_sent > 0 }, path)
 }
 
-/// All probes that may leave at `moment`.
+/// Returns all probes that may leave at `moment`.
 pub(crate) fn asked(cc: &mut dyn CongestionControl, moment: &ProbeMoment, path: &Path) -> Vec<ProbeRequest> {
     std::iter::from_fn(|| cc.prober().and_then(|prober| prober.next_probe(moment, path))).collect()
 }
@@ -45,8 +45,8 @@ pub(crate) fn reply(cc: &mut dyn CongestionControl, probe: ProbeRequest, phase: 
     prober.on_probe_acked(&ProbeReply { tag: probe.tag, acked: 0, phase }, &fixture::path());
 }
 
-/// The first of 30 segments is lost, its 29 successors are acknowledged one by one. One of `each` probes is answered, after the
-/// recovery; then come the ACKs of the data sent in it.
+/// The first of 30 segments is lost, and its 29 successors are acknowledged one by one. After the recovery, one of `each`
+/// probes is answered, then the recovery's data.
 pub(crate) fn recovery<L: Law>(prober: &mut Inquirer<L>, each: usize) -> Outcome {
     let path = |una: u64, nxt: u64, in_flight| Path {
         snd_una: 1 + una * MSS,
@@ -67,7 +67,7 @@ pub(crate) fn recovery<L: Law>(prober: &mut Inquirer<L>, each: usize) -> Outcome
         let used = if prober.wants().accounting != Accounting::Outstanding { pipe } else { 30 + new };
         let sent = (prober.window() as u32).saturating_sub(used);
         new += sent;
-        // The third duplicate lets the retransmission leave.
+        // The third duplicate triggers the retransmission.
         probes.extend(drain(prober, sent + u32::from(duplicate == 3), &now));
     }
     let left = match prober.state {
@@ -87,7 +87,7 @@ pub(crate) fn recovery<L: Law>(prober: &mut Inquirer<L>, each: usize) -> Outcome
     Outcome { probes: probes.len() as u32, new, left, after_replies, after_data: prober.window() }
 }
 
-/// Sends the data that opens the connection, and all probes of the train that follows.
+/// Sends the first data of the connection, and all probes of its train.
 pub(crate) fn train(cc: &mut dyn CongestionControl, path: &Path) -> Vec<(Path, ProbeRequest)> {
     cc.on_event(ConnectionEvent::Established, path);
     let data = cc.window() as u32;

@@ -1,4 +1,4 @@
-//! Which segments are believed lost, and which of them is retransmitted next.
+//! Segments considered lost, and the order of their retransmission.
 
 use bentpipe_base::{Instant, SackRange};
 
@@ -6,20 +6,20 @@ use super::record::Mark;
 use super::steps::count_step;
 use super::{Index, Scoreboard};
 
-/// What the age of a segment tells of it (RFC 8985 section 6.2).
+/// Verdict on a segment by its age (RFC 8985 section 6.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AgeVerdict {
     /// Lost.
     Lost,
     /// Lost unless it arrives by this time.
     LostAt(Instant),
-    /// Its age tells nothing, because no segment sent later has been delivered.
+    /// Unknown, because no later segment has been delivered.
     Unknown,
 }
 
 impl Scoreboard {
-    /// Marks every segment that has `dup_thresh` SACKed segments above it (RFC 6675 `IsLost`, counted in segments). Returns how
-    /// many are newly lost.
+    /// Marks every segment with `dup_thresh` SACKed segments above it as lost (RFC 6675 `IsLost`, counted in segments). Returns
+    /// the number of newly lost ones.
     pub fn mark_lost_by_count(&mut self, dup_thresh: u32) -> u32 {
         let dup_thresh = dup_thresh.max(1);
         let before = self.lost;
@@ -29,7 +29,7 @@ impl Scoreboard {
             if self.sacked_above_edge < dup_thresh + here {
                 break;
             }
-            // A retransmitted segment is not marked again: only time (RACK) can tell that the retransmission was lost.
+            // A retransmitted segment is not marked again: only time (RACK) shows that the retransmission was lost.
             if here == 0 && !record.has(Mark::LOST) {
                 self.mark_lost(self.edge);
             }
@@ -39,12 +39,12 @@ impl Scoreboard {
         self.lost - before
     }
 
-    /// Marks every segment of a range that is not SACKed as lost, unless its marks and the time at which it left last let it be
-    /// `trusted`. Returns how many are newly lost.
+    /// Marks every segment of a range as lost that is not SACKed and not `trusted` by its marks and last send time. Returns the
+    /// number of newly lost ones.
     pub fn mark_range_lost(&mut self, range: SackRange, trusted: impl Fn(Mark, Instant) -> bool) -> u32 {
         let before = self.total_lost;
         let at = self.position(range.start);
-        // SNACK reports count in blocks, which may begin within a segment.
+        // SNACK reports use blocks, which may begin within a segment.
         let reaches_in = at > 0 && self.records.get(at - 1).is_some_and(|record| record.end() > range.start);
         let mut index = self.base + (at - usize::from(reaches_in)) as u64;
         while let Some(record) = self.get(index).filter(|record| record.start < range.end) {
@@ -57,8 +57,8 @@ impl Scoreboard {
         self.total_lost.wrapping_sub(before)
     }
 
-    /// Marks as lost what was sent so long before the newest delivered segment that it must be lost (RFC 8985 step 5), as
-    /// `judge(sent_at, end)` decides. Returns how many segments are newly lost, and when to judge again.
+    /// Marks segments as lost by their age relative to the newest delivered one (RFC 8985 step 5), as `judge(sent_at, end)`
+    /// decides. Returns the number of newly lost segments, and the time of the next check.
     pub fn mark_lost_by_time(
         &mut self,
         judge: impl Fn(Instant, u64) -> AgeVerdict,
@@ -93,7 +93,7 @@ impl Scoreboard {
                     && (record.has(Mark::RETRANSMITTED) || !record.has(Mark::LOST))
             });
             if current.is_some() {
-                // New data sent at the same time may have left before this retransmission, so only what was sent later proves its loss.
+                // New data sent at the same time may have left before this retransmission, so only later segments prove its loss.
                 match judge(sent_at, u64::MAX) {
                     AgeVerdict::Lost => {
                         self.mark_lost(index);
@@ -137,7 +137,7 @@ impl Scoreboard {
         self.total_lost = self.total_lost.wrapping_add(1);
     }
 
-    /// Marks segments of more than `len` bytes as lost, unless they are SACKed. True if there is any.
+    /// Marks segments of more than `len` bytes as lost, unless they are SACKed. Returns true if there is any.
     pub fn mark_larger_lost(&mut self, len: u32) -> bool {
         let before = self.total_lost;
         for offset in 0..self.records.len() {
@@ -149,8 +149,8 @@ impl Scoreboard {
         self.total_lost != before
     }
 
-    /// After a timeout: everything not SACKed is lost. If the receiver discarded what it had SACKed (the front is SACKED
-    /// and yet not acknowledged), its reports are forgotten too (RFC 2018 section 8).
+    /// Marks everything not SACKed as lost, after a timeout. If the front is SACKed but not acknowledged, the receiver discarded
+    /// data. Its reports are then dropped (RFC 2018 section 8).
     pub fn mark_all_lost(&mut self) {
         let reneged = self.front().is_some_and(|front| front.has(Mark::SACKED));
         self.forget();
@@ -174,8 +174,8 @@ impl Scoreboard {
         }
     }
 
-    /// After a timeout with RACK, the oldest segment and those sent at `by` or before are lost (RFC 8985 section 6.3). If the receiver discarded
-    /// what it had SACKed, all are.
+    /// Marks the oldest segment and those sent at `by` or earlier as lost, after a timeout with RACK (RFC 8985 section 6.3). If
+    /// the receiver discarded SACKed data, all segments are lost.
     pub fn mark_old_lost(&mut self, by: Instant) {
         if self.front().is_some_and(|front| front.has(Mark::SACKED)) {
             return self.mark_all_lost();
@@ -198,7 +198,7 @@ impl Scoreboard {
         }
     }
 
-    /// After a spurious loss or timeout: segments that were marked lost count as in flight again.
+    /// Counts segments marked lost as in flight again, after a spurious loss or timeout.
     pub fn unmark_lost(&mut self) {
         for record in &mut self.records {
             self.lost -= u32::from(record.has(Mark::LOST));
@@ -214,7 +214,8 @@ impl Scoreboard {
         self.time_cursor = self.base;
     }
 
-    /// The next lost segment to retransmit. Those lost twice come first, because the receiver has waited for them longest.
+    /// Returns the next lost segment to retransmit. Those lost twice come first, because the receiver has waited for them
+    /// longest.
     #[inline]
     pub fn next_lost(&mut self) -> Option<Index> {
         if self.lost == 0 { None } else { self.first_waiting() }
@@ -238,8 +239,8 @@ impl Scoreboard {
         None
     }
 
-    /// First segment that is not SACKED and not yet sent again, at or after `from` and below the highest SACKed one: RFC 6675
-    /// `NextSeg` rule 3.
+    /// Returns the first segment that is neither SACKed nor retransmitted, at or after `from` and below the highest SACKed one:
+    /// RFC 6675 `NextSeg` rule 3.
     pub fn next_unsacked_hole(&mut self, from: Index) -> Option<Index> {
         let mut at = (from.max(self.base) - self.base) as usize;
         loop {

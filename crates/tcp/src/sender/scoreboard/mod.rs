@@ -1,9 +1,9 @@
-//! Every segment sent and not yet cumulatively acknowledged, and what is known of it.
+//! Scoreboard: every segment sent and not cumulatively acknowledged, with its state.
 //!
-//! Records lie in a ring in sequence order. All operations are amortised O(1) per segment, whatever the window: a segment
-//! is appended once, SACKed at most once between two losses, marked lost once per transmission and removed once; runs of
-//! SACKed segments are skipped by pointers that shorten as they are followed; lost segments wait in queues, so that finding
-//! the next one to retransmit never walks the window.
+//! Records form a ring in sequence order. All operations are amortised O(1) per segment, whatever the window. A segment is
+//! appended once, SACKed at most once between two losses, marked lost once per transmission, and removed once. Runs of SACKed
+//! segments are skipped by pointers that shorten when followed. Lost segments wait in queues, so the next retransmission is found
+//! without a walk over the window.
 
 mod losses;
 mod progress;
@@ -25,10 +25,10 @@ use bentpipe_base::{Instant, SackRange, prefetch};
 use repairs::{Repairs, Report};
 use steps::count_step;
 
-/// While nothing is outstanding, the memory of a larger ring than one of this many segments is freed (chosen: 256 bytes).
+/// Size in segments above which an idle ring's memory is freed (chosen: 256 bytes).
 const SMALL: usize = 8;
 
-/// The ring and its counts.
+/// Ring of records with its counters.
 #[derive(Debug, Default)]
 pub(super) struct Scoreboard {
     records: VecDeque<Record>,
@@ -37,7 +37,7 @@ pub(super) struct Scoreboard {
     sacked: u32,
     lost: u32,
     retransmitted: u32,
-    /// Largest index ever SACKed, plus one.
+    /// Highest index ever SACKed, plus one.
     sack_top: Index,
     /// Every segment below this index has at least `dup_thresh` SACKed segments above it.
     edge: Index,
@@ -45,7 +45,7 @@ pub(super) struct Scoreboard {
     sacked_above_edge: u32,
     /// Present after a loss or a SACK block.
     repairs: Option<Box<Repairs>>,
-    /// Every first transmission below this index was judged by time.
+    /// Index below which every first transmission was judged by time.
     time_cursor: Index,
     /// Segments marked lost since the connection began.
     pub total_lost: u32,
@@ -56,7 +56,7 @@ impl Scoreboard {
         self.records.is_empty()
     }
 
-    /// Segments sent and not cumulatively acknowledged.
+    /// Returns the segments sent and not cumulatively acknowledged.
     pub fn outstanding(&self) -> u32 {
         self.records.len() as u32
     }
@@ -69,7 +69,7 @@ impl Scoreboard {
         self.lost
     }
 
-    /// Segments believed to be in the network (RFC 6675 `pipe`).
+    /// Returns the segments believed to be in flight (RFC 6675 `pipe`).
     pub fn in_flight(&self) -> u32 {
         self.outstanding() + self.retransmitted - self.sacked - self.lost
     }
@@ -82,7 +82,7 @@ impl Scoreboard {
         self.base
     }
 
-    /// Index of the segment sent next.
+    /// Returns the index of the next new segment.
     pub fn next_index(&self) -> Index {
         self.base + self.records.len() as u64
     }
@@ -95,19 +95,19 @@ impl Scoreboard {
         self.records.get(index.checked_sub(self.base)? as usize)
     }
 
-    /// A new segment was sent for the first time.
+    /// Adds a segment sent for the first time.
     #[inline]
     pub fn push(&mut self, record: Record) {
         debug_assert!(self.records.back().is_none_or(|last| last.end() == record.start));
         self.records.push_back(record);
     }
 
-    /// An empty record for [`push`](Self::push).
+    /// Makes an empty record for [`push`](Self::push).
     pub fn record(start: u64, seq_len: u32, sent_at: Instant) -> Record {
         Record { start, sent_at, seq_len, skip: 1, marks: Mark::empty() }
     }
 
-    /// A segment is retransmitted. An `early` retransmission counts in the pipe beside the original, which is not known to be lost.
+    /// Records a retransmission. An `early` one counts in the pipe in addition to the original, which is not known to be lost.
     pub fn retransmit(&mut self, index: Index, now: Instant, early: bool) {
         let Some(record) = self.records.get_mut((index - self.base) as usize) else { return };
         record.sent_at = now;
@@ -117,22 +117,22 @@ impl Scoreboard {
         }
         record.marks |= Mark::REPEATED;
         let (base, repairs) = (self.base, self.repairs.get_or_insert_default());
-        // RACK removes retransmissions when it judges them by time. Without RACK those that were acknowledged are removed here.
+        // RACK removes retransmissions when it judges them by time. Without RACK, acknowledged ones are removed here.
         while repairs.in_flight.front().is_some_and(|(index, _)| *index < base) {
             repairs.in_flight.pop_front();
         }
         repairs.in_flight.push_back((index, now));
     }
 
-    /// A copy of a segment leaves as a probe, which may repair it: from now on its round trip is ambiguous. Returns its
-    /// sequence number and payload length.
+    /// Records that a probe copies a segment and may repair it: its round trip is ambiguous from now on. Returns its sequence
+    /// number and payload length.
     pub fn copied(&mut self, index: Index) -> Option<(u64, u32)> {
         let record = self.records.get_mut(index.checked_sub(self.base)? as usize)?;
         record.marks |= Mark::COPIED;
         Some((record.start, record.seq_len - u32::from(record.has(Mark::FIN))))
     }
 
-    /// Removes everything below `ack`, and trims a segment that it covers in part.
+    /// Removes everything below `ack`, and trims a partly covered segment.
     pub fn advance(&mut self, ack: u64, progress: &mut Progress) {
         while let Some(front) = self.records.front() {
             if front.end() > ack {
@@ -159,7 +159,7 @@ impl Scoreboard {
         }
     }
 
-    /// Prefetches the memory of the oldest records and of the latest.
+    /// Prefetches the memory of the oldest and the latest records.
     #[inline]
     pub fn prefetch(&self) {
         let (older, newer) = self.records.as_slices();
@@ -169,14 +169,14 @@ impl Scoreboard {
         }
     }
 
-    /// Nothing is known to have overtaken another segment or to be lost.
+    /// True if no segment is known to be lost or to have overtaken another.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.sacked | self.lost | self.retransmitted == 0
     }
 
-    /// How many segments end at or below `ack`, and when the last of them was sent. `None` if a segment lies across `ack`, or if any segment was
-    /// SACKed, marked lost or sent more than once.
+    /// Returns the number of segments that end at or below `ack`, and the send time of the last of them. `None` if a segment
+    /// extends across `ack`, or if any was SACKed, marked lost or sent more than once.
     #[inline]
     pub fn plain_below(&self, ack: u64) -> Option<(u32, Instant)> {
         if !self.is_plain() {
@@ -208,7 +208,7 @@ impl Scoreboard {
         }
     }
 
-    /// No retransmission is remembered, not even one that has since arrived.
+    /// True if no retransmission is recorded, not even one that has arrived.
     #[inline]
     pub fn is_free_of_repairs(&self) -> bool {
         self.repairs.as_ref().is_none_or(|repairs| repairs.in_flight.is_empty())
@@ -250,7 +250,7 @@ impl Scoreboard {
         }
     }
 
-    /// Takes one SACK block. Parts outside what is outstanding are ignored.
+    /// Handles one SACK block. Parts outside the outstanding data are ignored.
     pub fn sack(&mut self, block: SackRange, progress: &mut Progress) {
         let repairs = self.repairs.get_or_insert_default();
         let known = repairs.reports.iter().position(|report| report.range.start == block.start);
@@ -267,7 +267,7 @@ impl Scoreboard {
         }
     }
 
-    /// Marks as SACKED the records from a position on that end at or before `end`. Returns the position behind them.
+    /// Marks the records from a position on that end at or before `end` as SACKed. Returns the position after them.
     fn sack_from(&mut self, mut at: usize, end: u64, progress: &mut Progress) -> usize {
         loop {
             count_step();
@@ -296,13 +296,13 @@ impl Scoreboard {
         }
     }
 
-    /// Position of the first record that starts at or after `seq`.
+    /// Returns the position of the first record that starts at or after `seq`.
     fn position(&self, seq: u64) -> usize {
         let Some(front) = self.records.front() else { return 0 };
         if seq <= front.start {
             return 0;
         }
-        // Most segments are full: the guess is usually right at once.
+        // Most segments are full: the guess is usually right.
         let guess = ((seq - front.start) / u64::from(front.seq_len.max(1))) as usize;
         if self.records.get(guess).is_some_and(|record| record.start == seq) {
             return guess;
@@ -313,7 +313,7 @@ impl Scoreboard {
         })
     }
 
-    /// First position at or after `at` that is not SACKED.
+    /// Returns the first position at or after `at` that is not SACKed.
     fn next_unsacked(&mut self, mut at: usize) -> usize {
         while let Some(record) = self.records.get(at).filter(|record| record.has(Mark::SACKED)) {
             count_step();
@@ -322,14 +322,14 @@ impl Scoreboard {
                 Some(next) if next.has(Mark::SACKED) => next.skip,
                 _ => 0,
             };
-            // Path halving: each walk leaves shorter pointers behind.
+            // Path halving: each walk shortens the pointers.
             self.records[at].skip += beyond;
             at += skip + beyond as usize;
         }
         at
     }
 
-    /// Bytes held by the ring and its queues, for the memory bound.
+    /// Returns the memory of the ring and its queues in bytes, for the memory bound.
     pub fn heap_bytes(&self) -> usize {
         let repairs = self.repairs.as_ref().map_or(0, |repairs| {
             size_of::<Repairs>()

@@ -1,30 +1,30 @@
-//! What one ACK shows to have arrived.
+//! Deliveries shown by one ACK.
 
 use bentpipe_base::Instant;
 use bentpipe_cc::delivery_rate::Index;
 
 use super::record::{Mark, Record};
 
-/// What an ACK newly showed to have arrived.
+/// Deliveries newly shown by an ACK.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
     /// Segments cumulatively acknowledged.
     pub acked: u32,
     /// Segments newly SACKed.
     pub sacked: u32,
-    /// Segments newly known to have arrived, by the cumulative ACK or by SACK.
+    /// Segments newly delivered, by the cumulative ACK or by SACK.
     pub arrived: u32,
-    /// Sequence numbers newly known to have arrived.
+    /// Sequence numbers newly delivered.
     pub delivered: u64,
-    /// The most recently sent segment among the newly delivered ones.
+    /// The newly delivered segment with the latest transmission.
     pub newest: Option<Record>,
     /// Its index.
     pub newest_index: Index,
-    /// A cumulatively acknowledged segment had been sent more than once.
+    /// True if a cumulatively acknowledged segment had been sent more than once.
     pub repeated_acked: bool,
-    /// Of the newly delivered segments that were sent only once: when the most recent one was sent, and where it ends.
+    /// Send time and end of the latest newly delivered segment that was sent only once.
     pub newest_original: Option<(Instant, u64)>,
-    /// A newly delivered segment had been sent only once.
+    /// True if a newly delivered segment had been sent only once.
     pub original_delivered: bool,
     /// Lowest start among those.
     pub lowest_original: u64,

@@ -1,4 +1,4 @@
-//! What is known of one segment.
+//! State of one segment.
 
 use bentpipe_base::Instant;
 
@@ -7,17 +7,17 @@ bitflags::bitflags! {
     pub struct Mark: u8 {
         /// Reported by SACK.
         const SACKED = 0x01;
-        /// Believed lost. Stays set while its retransmission is in flight.
+        /// Considered lost. The flag stays set while its retransmission is in flight.
         const LOST = 0x02;
         /// A retransmission is in flight.
         const RETRANSMITTED = 0x04;
-        /// Sent more than once, so that it gives no round-trip sample (Karn's rule).
+        /// Sent more than once, so that it yields no round-trip sample (Karn's rule).
         const REPEATED = 0x08;
         /// Carries the FIN.
         const FIN = 0x10;
-        /// A copy of it was sent as a probe. It gives no round-trip sample either, but time still tells whether it was lost.
+        /// Copied by a probe. It also yields no round-trip sample, but its age still shows a loss.
         const COPIED = 0x20;
-        /// Which transmission arrived is not known.
+        /// The transmission that arrived is unknown.
         const AMBIGUOUS = Self::REPEATED.bits() | Self::COPIED.bits();
     }
 }
@@ -31,7 +31,7 @@ pub struct Record {
     pub sent_at: Instant,
     /// Sequence numbers occupied, the FIN's included.
     pub seq_len: u32,
-    /// In a SACKED record, how many records to skip to reach one that may not be SACKED.
+    /// In a SACKed record: number of records to skip to reach one that may not be SACKed.
     pub(super) skip: u32,
     pub marks: Mark,
 }

@@ -5,30 +5,31 @@ use std::collections::VecDeque;
 use bentpipe_base::{Instant, SackRange};
 use bentpipe_cc::delivery_rate::Index;
 
-/// Segments that wait for retransmission, and retransmissions in flight. Stale indices are skipped.
+/// Segments that wait for retransmission, and retransmissions in flight. Outdated indices are
+/// skipped.
 #[derive(Debug, Default)]
 pub(super) struct Repairs {
     /// Lost segments waiting for their first retransmission, in sequence order.
     pub lost: VecDeque<Index>,
-    /// Segments whose retransmission was lost. They are retransmitted before the others.
+    /// Segments whose retransmission was lost; they are retransmitted first.
     pub lost_again: VecDeque<Index>,
-    /// Retransmissions in flight by time of transmission.
+    /// Retransmissions in flight, ordered by send time.
     pub in_flight: VecDeque<(Index, Instant)>,
     /// The latest SACK blocks.
     pub reports: [Report; 4],
-    /// How many of them have been replaced.
+    /// Number of replaced reports.
     replaced: usize,
 }
 
 impl Repairs {
-    /// The position of the report that is to be replaced next.
+    /// Returns the position of the report to replace next.
     pub fn oldest_report(&mut self) -> usize {
         self.replaced += 1;
         self.replaced % self.reports.len()
     }
 }
 
-/// A SACK block that was taken. ACKs repeat them, most of them unchanged.
+/// A processed SACK block. ACKs repeat blocks, most of them unchanged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Report {
     pub range: SackRange,

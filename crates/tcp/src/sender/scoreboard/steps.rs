@@ -1,4 +1,4 @@
-//! A count of loop iterations, by which a test shows that the work for an ACK does not grow with the window.
+//! Counter of loop iterations, by which a test shows that the work per ACK is independent of the window.
 
 /// Counts one iteration of a loop over the window.
 pub(super) fn count_step() {

@@ -42,7 +42,7 @@ fn scattered_losses_below_the_third_highest_sack() {
     for i in [1, 4, 7, 9] {
         board.sack(block(i, i), &mut progress);
     }
-    // 7, 9 and 4 are the three highest: everything unSACKed below 4 is lost.
+    // 7, 9 and 4 are the three highest: every unSACKed segment below 4 is lost.
     assert_eq!(board.mark_lost_by_count(3), 3);
     let mut lost = vec![];
     while let Some(index) = board.next_lost() {
@@ -64,7 +64,7 @@ fn what_makes_a_board_plain() {
     assert!(!board.is_plain() && !board.is_free_of_repairs());
 }
 
-/// SNACK counts in blocks, which may begin within a segment.
+/// SNACK reports use blocks, which may begin within a segment.
 #[test]
 fn a_range_that_begins_within_a_segment_has_that_segment() {
     let mut board = board(4);
@@ -73,7 +73,7 @@ fn a_range_that_begins_within_a_segment_has_that_segment() {
     assert_eq!((board.next_lost(), board.lost()), (Some(1), 2));
 }
 
-/// A retransmission that was reported lost and sent again is not judged by the time of its first departure.
+/// A retransmission reported lost and sent again is not judged by its first send time.
 #[test]
 fn only_the_newest_retransmission_is_judged_by_time() {
     let mut board = board(1);
@@ -119,7 +119,7 @@ fn reneging_is_forgiven_after_a_timeout() {
     assert_eq!(board.next_lost(), Some(1));
 }
 
-/// A probe may have copied a segment and got lost as well: time judges the original nevertheless.
+/// A probe may have copied a segment and been lost: the original is still judged by time.
 #[test]
 fn a_copied_segment_is_still_lost_by_time() {
     let mut board = board(3);
@@ -134,8 +134,8 @@ fn a_copied_segment_is_still_lost_by_time() {
     assert!(progress.repeated_acked);
 }
 
-/// RFC 8985 section 6.3: a timeout marks the oldest segment lost, which is retransmitted first, but not segments sent within the last round
-/// trip.
+/// RFC 8985 section 6.3: a timeout marks the oldest segment lost, which is retransmitted first. Segments sent within the last
+/// round trip are not marked.
 #[test]
 fn a_timeout_spares_what_left_lately() {
     let mut board = board(6);
@@ -157,7 +157,7 @@ fn a_timeout_spares_what_left_lately() {
     assert_eq!((board.in_flight(), board.lost()), (5, 4));
 }
 
-/// Without RACK retransmissions are not judged by time, but are forgotten all the same.
+/// Without RACK, retransmissions are not judged by time, but are still removed.
 #[test]
 fn acknowledged_repairs_are_not_remembered() {
     let mut board = board(1);
@@ -173,7 +173,7 @@ fn acknowledged_repairs_are_not_remembered() {
     assert!(remembered <= 2, "{remembered}");
 }
 
-/// Rule 3 of RFC 6675 retransmits segments that may still be in flight: both count until one is known to be lost.
+/// Rule 3 of RFC 6675 retransmits segments that may be in flight: both count until one is known to be lost.
 #[test]
 fn an_early_retransmission_counts_beside_the_original() {
     let mut board = board(6);
@@ -195,7 +195,7 @@ fn an_early_retransmission_counts_beside_the_original() {
 fn skips_shorten() {
     let mut board = board(10_000);
     let mut progress = Progress::default();
-    // More beginnings than are remembered.
+    // More block starts than are remembered.
     for i in 1..10_000 {
         board.sack(block(1 + i % 7, i), &mut progress);
     }
@@ -204,7 +204,7 @@ fn skips_shorten() {
     assert!(board.records[1].skip > 1_000);
 }
 
-/// ACKs repeat blocks, grown or not, and their beginnings move up with the cumulative ACK. Remembering blocks changes no result.
+/// ACKs repeat blocks, extended or not, and their starts advance with the cumulative ACK. Remembering blocks changes no result.
 #[test]
 fn remembered_reports_change_nothing() {
     let mut rng = Rng::stream(1, "reports");
@@ -236,8 +236,8 @@ fn remembered_reports_change_nothing() {
     assert!(one.sacked() > 100);
 }
 
-/// A window of 100,000 segments of which every hundredth is lost, and every ten-thousandth once more: the work for an
-/// ACK does not depend on the window.
+/// A window of 100,000 segments: every 100th is lost, and every 10,000th is lost again. The work per ACK does not depend on the
+/// window.
 #[test]
 fn the_work_for_an_ack_does_not_grow_with_the_window() {
     for by_time in [false, true] {

@@ -1,0 +1,79 @@
+//! Results and traces as Parquet files, and finished runs kept in a folder: `--out`, `--trace FILE.parquet`, `--keep`.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bentpipe_lab::columns::{self, Part};
+use bentpipe_lab::{Comparison, Measured, Names, Prepared, Progress, Simulated, Unsimulated};
+use bentpipe_scenario::Scenario;
+pub use bentpipe_table::{Keeper, Trace};
+use bentpipe_table::{Kind as Rows, Parquet, RecordBatch, SchemaRef, TraceError, batch};
+
+use crate::failure::Failure;
+use crate::output::{self, Kind, Target, Writer};
+
+/// Opens the file of a table if a path is given.
+pub fn open(path: Option<&PathBuf>) -> Result<Option<Target>, Failure> {
+    output::open(path, Kind::Table)
+}
+
+/// The store of `--keep`, for the runs of `prepared`.
+pub fn keeper(folder: &Path, prepared: &Prepared) -> Result<Keeper, Failure> {
+    Keeper::open(folder, prepared).map_err(Failure::Request)
+}
+
+/// Measures the runs of a comparison that `keeper` does not know yet.
+pub fn measure(
+    of: (&Prepared, usize),
+    keeper: Keeper,
+    stop: &Arc<AtomicBool>,
+    observe: impl FnMut(Progress) -> ControlFlow<()>,
+) -> Result<Measured, Failure> {
+    bentpipe_table::measure(of, Some(keeper), stop, observe).map_err(Failure::Work)
+}
+
+/// Begins a trace as a table.
+pub fn begin(scenario: &Scenario, target: &Target) -> Result<Trace, Failure> {
+    let names = Names::of(scenario).map_err(Unsimulated::from)?;
+    Ok(Trace::in_file(&names, Box::new(target.writer()?)).map_err(Unsimulated::from)?)
+}
+
+/// Completes the file of a trace.
+pub fn finish(trace: Trace) -> Result<(), Failure> {
+    match trace.finish() {
+        Ok(_) => Ok(()),
+        Err(TraceError::Unwritten(error)) => Err(Unsimulated::Unwritten(error).into()),
+        Err(error @ TraceError::TooMany) => Err(Failure::Work(error.to_string())),
+    }
+}
+
+/// Writes one line for each flow of a run of `scenario`.
+pub fn write_flows(target: Target, scenario: &Scenario, run: &Simulated) -> Result<(), Failure> {
+    let flows = columns::outcome(&run.outcome, Part::Flows);
+    write_table(target, &batch(Rows::Run, flows, &[("bentpipe.scenario", scenario.to_toml())]))
+}
+
+/// Writes one line for each run of a comparison over `base`.
+pub fn write_runs(target: Target, base: &Scenario, comparison: &Comparison) -> Result<(), Failure> {
+    let runs = columns::runs(comparison);
+    write_table(target, &batch(Rows::Runs, runs, &[("bentpipe.scenario", base.to_toml())]))
+}
+
+/// Writes a table and puts the file in its place.
+pub fn write_table(target: Target, batch: &RecordBatch) -> Result<(), Failure> {
+    write_tables(target, (&batch.schema(), std::slice::from_ref(batch)))
+}
+
+/// Writes a table of several batches and puts the file in its place.
+pub fn write_tables(target: Target, (schema, batches): (&SchemaRef, &[RecordBatch])) -> Result<(), Failure> {
+    let write = |writer: Writer| {
+        let mut file = Parquet::new(writer, schema.clone())?;
+        batches.iter().try_for_each(|batch| file.write(batch))?;
+        file.finish()?.flush()
+    };
+    write(target.writer()?).map_err(|error| Failure::Work(format!("cannot write {error}")))?;
+    target.finish()
+}
