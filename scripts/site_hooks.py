@@ -13,6 +13,9 @@ SECTION = "Notes of the algorithms"
 # A link that leaves docs/: its text, its path from the root of the repository, its anchor.
 OUTWARD = re.compile(r"\[([^\]]*)\]\((?:\.\./)+([\w./-]+)(#[\w-]+)?\)")
 
+# An example for a table of a scenario: a test loads it there, the site shows the name of the table as its title.
+EXAMPLE = re.compile(r"^```toml ([\w.-]+)$", re.MULTILINE)
+
 
 def on_config(config):
     for section in config.nav:
@@ -42,4 +45,4 @@ def on_page_markdown(markdown, page, config, files):
             return match[0]
         return f"{text} (`{path}`)" if text != path else f"`{path}`"
 
-    return OUTWARD.sub(inward, markdown)
+    return EXAMPLE.sub(r'```toml title="[\1]"', OUTWARD.sub(inward, markdown))

@@ -1,10 +1,11 @@
-//! Test of the documents: every TOML example in README.md and `docs/scenarios.md` is loaded.
+//! Test of the documents: every TOML example in README.md, `docs/scenarios.md` and `docs/howto/write-a-scenario.md` is loaded.
 
 use bentpipe_scenario::Draft;
 
-const DOCUMENTS: [(&str, &str); 2] = [
+const DOCUMENTS: [(&str, &str); 3] = [
     ("README.md", include_str!("../../../README.md")),
     ("docs/scenarios.md", include_str!("../../../docs/scenarios.md")),
+    ("docs/howto/write-a-scenario.md", include_str!("../../../docs/howto/write-a-scenario.md")),
 ];
 
 /// A fenced block: the words after `toml`, the line of its fence, and its text.

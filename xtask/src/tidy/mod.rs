@@ -7,6 +7,7 @@ mod cycles;
 mod dead;
 mod length;
 mod papers;
+mod prose;
 mod purity;
 mod source;
 mod tree;
@@ -83,6 +84,7 @@ fn check(tree: &Tree, root: &Path) -> Vec<Finding> {
     findings.extend(length::check(tree, &sources));
     findings.extend(dead::check(tree, &sources));
     findings.extend(purity::check(&sources, crate::house::ROOMS));
+    findings.extend(prose::check(tree, crate::house::UNREVISED_DOCUMENTS));
     findings.extend(words::check(tree, &words::Machine::this(root)));
     findings.sort();
     findings
