@@ -1,7 +1,7 @@
 //! How fast one connection of ours moves bytes to or from the kernel through a TUN device, and what that costs.
 //!
 //! ```text
-//! unshare --map-root-user --net cargo run --release --package bentpipe-host --example throughput -- send 4
+//! unshare --map-root-user --net cargo run --profile dist --package bentpipe-host --example throughput -- send 4
 //! ```
 //!
 //! The arguments are `send` or `receive`, as our end does it, and gigabytes. Time on the wall depends on who else uses the machine; processor
