@@ -54,7 +54,9 @@ kernel: ## Build the release binary with the algorithms for the Linux kernel (ne
 .PHONY: kernel-test
 kernel-test: ## Test the algorithms in the kernel of this machine: loads them, transfers, unloads (needs root)
 	@scripts/setup kernel
-	cargo test --locked --package bentpipe-kernel --features bpf --lib --test choosing --test verifier
+	@# With these two packages, libraries have the features that they have in `make test`, so they are not built again.
+	cargo test --locked --package bentpipe-kernel --package bentpipe-python --package xtask --features bentpipe-kernel/bpf \
+	    --lib --test choosing --test verifier
 	@# With the whole workspace, what `make test` has built is not built again with other features.
 	cargo test --locked --workspace --features bentpipe/kernel --bin xtask --test kernel
 
@@ -72,7 +74,9 @@ setup:
 
 .PHONY: test
 test: setup ## Run all tests in their quick forms, documentation examples and the Python package included
-	cargo test --workspace --locked
+	cargo test --workspace --locked --lib --bins --tests
+	@# Looking for examples in the documentation takes rustdoc as long as compiling; `make lint` compiles the other examples.
+	if grep -rqE '^ *//[/!] ```' --include='*.rs' crates/*/src; then cargo test --workspace --locked --doc; fi
 	@$(MAKE) --no-print-directory python-test
 
 # What the tests of the Python package need. With one test beside the libraries, packages have the features that they have in `make test`, and with
@@ -95,10 +99,11 @@ report-test: python ## Test the reports in a headless Chromium, which it install
 	cd python && PYTHONPATH=$(CURDIR)/python $(PYTHON) -m pytest tests/test_report.py
 
 .PHONY: wheel
-wheel: setup ## Build the wheel of the Python package in out/wheels, and say on which systems it runs
+wheel: setup ## Build the wheel of the Python package in out/wheels, say on which systems it runs, and try it in a fresh environment
 	@scripts/setup python $(abspath $(TARGET))/python
 	cd python && $(PYTHON) -m maturin build --profile dist --locked --out ../out/wheels
 	$(PYTHON) -m auditwheel show out/wheels/*.whl
+	scripts/test-wheel out/wheels/*.whl
 
 # Random worlds, and cases of each property: make storm WORLDS=100000
 WORLDS := 10000
@@ -165,5 +170,11 @@ bench: setup ## Measure ns for an ACK and for a segment, and packets per second 
 	cargo run --profile dist --locked --package bentpipe-sim --example throughput
 
 .PHONY: demo-check
-demo-check: build ## Run a short comparison and check what it prints
+demo-check: build ## Run a short comparison and check what it prints; compile each part of the program alone, and the program of `make demo`
 	cargo xtask demo
+	for part in emulate generate parquet pep studies transfer; do \
+	    cargo build --release --locked --package bentpipe --lib --no-default-features --features $$part; done
+	cargo build --release --locked --package bentpipe --no-default-features
+	$(BENTPIPE) show geo-single >out/demo-check.toml
+	{ $(BENTPIPE) paper all 2>&1 || true; } | grep 'make build'
+	cargo build --release --locked --package bentpipe

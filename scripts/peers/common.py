@@ -9,7 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-BENTPIPE = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "release" / "bentpipe"
+
+
+def built(profile):
+    """Path of the program of this profile."""
+    return ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / profile / "bentpipe"
+
+
+BENTPIPE = built("release")
 
 # ns-3 3.37 without SACK loses count of what is in flight (see geo-dumbbell.cc).
 PEERS = {
@@ -29,7 +36,8 @@ class Failure(Exception):
 def run_ours(variant, loss, seed, duration, flows=20, rate_mbps=10, buffer=50):
     """The document of `bentpipe run --json`, its totals at the top, with `cpu_s`: user seconds of the whole process."""
     if not BENTPIPE.exists():
-        raise Failure(f"{BENTPIPE} is not there: run `make build` first", 3)
+        target = "dist" if BENTPIPE == built("dist") else "build"
+        raise Failure(f"{BENTPIPE} is not there: run `make {target}` first", 3)
     settings = {
         "flow.bulk.cc": variant,
         "link.satellite.loss.rate": loss,

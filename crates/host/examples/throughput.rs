@@ -1,7 +1,7 @@
 //! Throughput and CPU cost of one connection of this stack, to or from the kernel through a TUN device.
 //!
 //! ```text
-//! unshare --map-root-user --net cargo run --release --package bentpipe-host --example throughput -- send 4
+//! unshare --map-root-user --net cargo run --profile dist --package bentpipe-host --example throughput -- send 4
 //! ```
 //!
 //! The arguments are `send` or `receive`, as seen by this stack, and gigabytes. Wall-clock time depends on the load of the

@@ -1,4 +1,4 @@
-//! How fast the simulator is: `cargo run --release -p bentpipe-sim --example throughput [NAME]...`
+//! How fast the simulator is: `cargo run --profile dist -p bentpipe-sim --example throughput [NAME]...`
 //!
 //! Prints, for worlds like `geo-dumbbell` of several sizes and for a single flow with a wide window, the data packets delivered end to end
 //! in a second of CPU time, with and without the time to build the world, and the memory that a flow takes at most, what the program takes
