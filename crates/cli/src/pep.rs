@@ -22,7 +22,7 @@ pub fn pep(command: &PepCommand) -> Result<(), Failure> {
         PepCommand::Stop(args) => pep_status::stop(args),
         PepCommand::Top(args) => pep_top::top(args),
         PepCommand::Try(args) => pep_try::try_out(args),
-        PepCommand::Clean => Ok(bentpipe_pep::clean()?),
+        PepCommand::Clean => clean(),
     }
 }
 
@@ -33,6 +33,14 @@ fn load(path: &str) -> Result<Deployment, Failure> {
         eprintln!("warning: {path}: {warning}");
     }
     Ok(deployment)
+}
+
+fn clean() -> Result<(), Failure> {
+    match bentpipe_pep::clean()?.as_slice() {
+        [] => println!("nothing to remove: no proxy has left rules behind"),
+        tables => println!("removed: rules and routes of {}", tables.join(", ")),
+    }
+    Ok(())
 }
 
 /// Interfaces and classes, and whose connections are split.

@@ -164,6 +164,38 @@ fn syns_into_nothing_push_nobody_else_off_the_proxy() {
     }
 }
 
+#[test]
+fn no_syn_leaves_that_the_client_did_not_send() {
+    let Some(world) = world() else { return };
+    let table = |hook: &str, verdict: &str| {
+        format!(
+            "table inet t {{ counter syns {{ }}\n chain c {{ type filter hook {hook} priority 0; tcp dport 7308 tcp flags syn counter name syns \
+             {verdict}\n }}\n }}\n"
+        )
+    };
+    world.nft("c", &table("output", "accept"));
+    world.nft("s", &table("input", "drop"));
+    for datapath in DATAPATHS {
+        let proxy = world.proxy(&class(datapath, ""));
+        let before = ["c", "s"].map(|place| world.counted(place));
+        let attempts: Vec<_> = [SERVER_V4, SERVER_V6]
+            .map(|address| {
+                let address = (address.parse::<std::net::IpAddr>().unwrap(), 7308).into();
+                world.start("c", move || {
+                    TcpStream::connect_timeout(&address, Duration::from_millis(1600)).is_ok()
+                })
+            })
+            .into();
+        assert!(attempts.into_iter().all(|attempt| !attempt.join().unwrap()));
+        // The proxy alone would repeat its SYNs now.
+        thread::sleep(Duration::from_millis(2500));
+        let after = ["c", "s"].map(|place| world.counted(place));
+        assert_eq!(after[0] - before[0], 4, "two attempts, each with a repeated SYN");
+        assert_eq!(after[1] - before[1], 4, "{datapath}");
+        proxy.end(Signal::SIGTERM);
+    }
+}
+
 /// Bytes that several downloads side by side receive in `last`.
 fn downloads(world: &World, port: u16, addresses: &[&str], last: Duration) -> Vec<usize> {
     let pairs: Vec<_> =

@@ -210,6 +210,11 @@ impl Daemon {
             }
         }
         let patience = Duration::from_nanos(self.shared.deployment().workings.drain.as_nanos());
+        let open = self.shared.places.count().open;
+        eprintln!(
+            "bentpipe: told to end: no new connections; {open} may finish within {} s",
+            patience.as_secs()
+        );
         self.drain(signals, Some(patience))
     }
 
@@ -367,6 +372,10 @@ impl Daemon {
                 break;
             }
             self.look_outside();
+        }
+        match self.shared.places.count() {
+            Count { open: 0, .. } => eprintln!("bentpipe: all connections have ended"),
+            Count { open, .. } => eprintln!("bentpipe: {open} connections are cut"),
         }
         if let Some((thread, inbox)) = self.interceptor.take() {
             inbox.send(interceptor::Message::Stop);

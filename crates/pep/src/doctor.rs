@@ -141,6 +141,10 @@ fn packet_filter() -> Finding {
     let cure = "a kernel with CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT, \
                 CONFIG_NF_CONNTRACK_ZONES, CONFIG_NFT_LOG, CONFIG_NFT_NAT, CONFIG_NETFILTER_NETLINK_LOG (Debian's has them: \
                 modprobe nft_tproxy nft_socket nft_fib_inet nft_ct nft_log nft_chain_nat nfnetlink_log)";
+    if !caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false) {
+        let unknown = format!("{what}: not known without the capability CAP_NET_ADMIN");
+        return judge(false, State::Doubtful, unknown, "run it as root (sudo bentpipe pep doctor)");
+    }
     match NFT.run(&["-c", "-f", "-"], &rules::sample()).map_err(Error::from) {
         Ok(_) => ok(what),
         Err(error) => judge(false, State::Missing, format!("{what}: {error}"), cure),
@@ -198,12 +202,15 @@ fn settings() -> Vec<Finding> {
     for slot in Slot::all() {
         let line = format!("table inet {}", slot.table());
         if tables.lines().any(|other| other == line) {
-            findings.push(judge(
-                slot.holder().is_some(),
-                State::Doubtful,
-                format!("rules: {line} is installed, and a proxy runs to which it belongs"),
-                "bentpipe pep clean (removes what a proxy left behind that was killed)",
-            ));
+            findings.push(match slot.holder() {
+                Some(_) => ok(format!("rules: {line} of a proxy that runs")),
+                None => judge(
+                    false,
+                    State::Doubtful,
+                    format!("rules: {line} of a proxy that was killed; no proxy runs"),
+                    "bentpipe pep clean",
+                ),
+            });
         }
     }
     findings

@@ -49,7 +49,11 @@ pub(crate) fn is_on() -> bool {
 /// # Errors
 /// If this process may not change that.
 pub(crate) fn switch_off() -> Result<(), Error> {
-    std::fs::write(SETTING, "0").map_err(Error::at(SETTING))
+    // Where it may not be written, somebody else can have switched it off.
+    match std::fs::read_to_string(SETTING) {
+        Ok(value) if value.trim() == "0" => Ok(()),
+        _ => std::fs::write(SETTING, "0").map_err(Error::at(SETTING)),
+    }
 }
 
 /// Restores the former value, unless another proxy needs it switched off.

@@ -31,6 +31,10 @@ impl Error {
             io::ErrorKind::PermissionDenied => Self::Missing(format!(
                 "{what}: not permitted; run it as root (sudo bentpipe pep ...) or with the capabilities CAP_NET_ADMIN and CAP_NET_RAW"
             )),
+            io::ErrorKind::ReadOnlyFilesystem => Self::Missing(format!(
+                "{what}: read-only here, as in a container; run the proxy where it may be written (docker run --privileged, or \
+                 mount -o remount,rw /proc/sys)"
+            )),
             _ => Self::Io { what, source },
         }
     }

@@ -46,6 +46,7 @@ const EVENTS: usize = 512;
 /// Tokens of the sockets that show SYNs of clients, and those of hosts beyond the satellite.
 const SIGHT_TOKENS: [u64; 2] = [u64::MAX - 1, u64::MAX];
 const INBOX_TOKEN: u64 = u64::MAX - 2;
+const ASKED_TOKEN: u64 = u64::MAX - 3;
 
 /// What others tell the interceptor.
 pub(crate) enum Message {
@@ -65,16 +66,23 @@ struct Waiting {
     socket: Option<OwnedFd>,
     last_seen: Instant,
     place: Place,
+    /// The SYN of the proxy, and how it leaves, once that is known. One leaves for each SYN of the client.
+    asked: Option<(Vec<u8>, Way)>,
 }
 
 /// The thread that reads SYNs.
 pub(crate) struct Interceptor {
+    slot: Slot,
     shared: Arc<Shared>,
     /// The relays, which take the connections that the engine accepts.
     relays: Vec<Arc<Inbox<relay::Message>>>,
     inbox: Arc<Inbox<Message>>,
     /// They show SYNs of clients, and those of hosts beyond the satellite.
     sights: [Sight; 2],
+    /// It shows the SYNs of the proxy.
+    asked: Sight,
+    /// Sends them.
+    asker: RawSender,
     /// Senders of the same two kinds of SYNs to the listening sockets.
     put_back: [RawSender; 2],
     epoll: OwnedFd,
@@ -104,10 +112,13 @@ impl Interceptor {
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(io::Error::from).map_err(failed())?;
         let inbox = Arc::new(Inbox::new().map_err(Error::at("eventfd"))?);
         let interceptor = Self {
+            slot,
             shared,
             relays,
             inbox: Arc::clone(&inbox),
             sights: [sight(clients)?, sight(satellite)?],
+            asked: Sight::open(sight::group_of_asked(slot)).map_err(Error::at("nflog"))?,
+            asker: RawSender::open().map_err(raw())?,
             put_back: [sender(clients)?, sender(satellite)?],
             epoll,
             forwarder: RawSender::passing().map_err(raw())?,
@@ -125,6 +136,7 @@ impl Interceptor {
         for (sight, token) in interceptor.sights.iter().zip(SIGHT_TOKENS) {
             add(sight, token).map_err(failed())?;
         }
+        add(&interceptor.asked, ASKED_TOKEN).map_err(failed())?;
         Ok((interceptor, inbox))
     }
 
@@ -143,6 +155,7 @@ impl Interceptor {
                     token if SIGHT_TOKENS.contains(&token) => {
                         self.look(usize::from(token == SIGHT_TOKENS[1]))
                     }
+                    ASKED_TOKEN => self.look_at_own(),
                     INBOX_TOKEN => {
                         for message in self.inbox.drain() {
                             match message {
@@ -181,10 +194,37 @@ impl Interceptor {
         }
     }
 
+    /// SYNs of the proxy are about to leave. The first one that asks in the name of a client that waits does; those that Linux or the engine repeat do
+    /// not, because the client repeats its own. If no client waits, the class is `early`, and all leave.
+    fn look_at_own(&mut self) {
+        let mut own = Vec::new();
+        while own.len() < SYNS_AT_A_TIME
+            && self
+                .asked
+                .read(|packet, way| own.extend(Syn::read(packet).map(|syn| (syn, way, packet.to_vec()))))
+                .is_ok()
+        {}
+        for (syn, way, mut packet) in own {
+            syn.complete_checksum(&mut packet);
+            let waiting = self.numbers.get(&syn.tuple).and_then(|number| self.waiting.get_mut(number));
+            if waiting.as_ref().is_some_and(|waiting| waiting.asked.is_some()) {
+                continue;
+            }
+            // It may be lost like any packet; the client repeats its SYN.
+            let _ = self.asker.send_on(way, &packet, syn.tuple.server);
+            if let Some(waiting) = waiting {
+                waiting.asked = Some((packet, way));
+            }
+        }
+    }
+
     /// A client has sent a SYN, for the first time or again.
     fn arrive(&mut self, syn: Syn, opener: Opener, way: Way, packet: Vec<u8>) {
         if let Some(waiting) = self.numbers.get(&syn.tuple).and_then(|number| self.waiting.get_mut(number)) {
             waiting.last_seen = Instant::now();
+            if let Some((packet, way)) = &waiting.asked {
+                let _ = self.asker.send_on(*way, packet, syn.tuple.server);
+            }
             return;
         }
         if self.shared.expected().contains_key(&syn.tuple) {
@@ -201,8 +241,9 @@ impl Interceptor {
             Ok(place) => place,
             Err(why) => return self.pass_on(&syn, way, &packet, Some(why)),
         };
-        let manner = Manner { dscp: syn.dscp, mss: syn.mss, way, bound };
-        if class.split.syn == Early {
+        let asks = (class.split.syn != Early).then_some(self.slot);
+        let manner = Manner { dscp: syn.dscp, mss: syn.mss, way, bound, asks };
+        if asks.is_none() {
             return self.accept(&syn, Expected::new(class, manner, place), &packet);
         }
         let number = self.next;
@@ -211,7 +252,10 @@ impl Interceptor {
             Ok(socket) => {
                 self.numbers.insert(syn.tuple, number);
                 let last_seen = Instant::now();
-                self.waiting.insert(number, Waiting { syn, class, manner, packet, socket, last_seen, place });
+                self.waiting.insert(
+                    number,
+                    Waiting { syn, class, manner, packet, socket, last_seen, place, asked: None },
+                );
             }
             // The connection exists already, or has just ended, so that the kernel knows what to answer.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE)) => {
@@ -244,12 +288,15 @@ impl Interceptor {
 
     /// The kernel has connected to a server, or has failed to.
     fn connected(&mut self, number: u64) {
-        let Some(socket) = self.waiting.get_mut(&number).and_then(|waiting| waiting.socket.take()) else {
-            return;
-        };
+        let Some(waiting) = self.waiting.get_mut(&number) else { return };
+        let Some(socket) = waiting.socket.take() else { return };
         let _ = epoll::delete(&self.epoll, &socket);
         let answer = match SockRef::from(&socket).take_error() {
-            Ok(None) => Ok(Half::Kernel(Arc::new(socket))),
+            Ok(None) => {
+                // A kernel that refuses keeps the priority, which the rules of the packet filter take away.
+                let _ = sockets::stop_asking(&socket, waiting.syn.tuple.server, waiting.manner.dscp);
+                Ok(Half::Kernel(Arc::new(socket)))
+            }
             Ok(Some(error)) => Err(match error.raw_os_error() {
                 Some(libc::ECONNREFUSED | libc::ECONNRESET) => Refusal::Refused,
                 Some(libc::ETIMEDOUT) => Refusal::TimedOut,

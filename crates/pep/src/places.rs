@@ -10,6 +10,8 @@ use crate::metrics::Reason;
 
 /// One in this many places may be taken by half-open connections (chosen).
 const HALF_OPEN_SHARE: u32 = 2;
+/// They may take this many in any case (chosen).
+const LEAST_HALF_OPEN: u32 = 16;
 
 /// Numbers of connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -35,7 +37,7 @@ impl Bounds {
     pub fn new(limits: &Limits, connections: u32) -> Self {
         Self {
             connections,
-            half_open: limits.half_open.min(connections.div_ceil(HALF_OPEN_SHARE)),
+            half_open: limits.half_open.min((connections / HALF_OPEN_SHARE).max(LEAST_HALF_OPEN)),
             of_client: Count {
                 open: limits.per_client.unwrap_or(u32::MAX),
                 half_open: limits.half_open_per_client,
@@ -182,15 +184,15 @@ mod tests {
 
     #[test]
     fn many_clients_together_leave_half_of_the_places_to_open_connections() {
-        let (places, bounds) = (Places::default(), bounds(10, 5));
+        let (places, bounds) = (Places::default(), bounds(40, 5));
         let client = |number: u32| IpAddr::from(number.to_be_bytes());
         let scanners: Vec<Place> =
             (0..100).filter_map(|number| places.take(client(number), &bounds).ok()).collect();
-        assert_eq!(scanners.len(), 5);
-        assert_eq!(places.take(client(200), &bounds).err(), Some(Reason::HalfOpen));
+        assert_eq!(scanners.len(), 20);
+        assert_eq!(places.take(client(1000), &bounds).err(), Some(Reason::HalfOpen));
         let _open: Vec<Place> = scanners.into_iter().map(opened).collect();
         let _more: Vec<Place> =
-            (300..305).map(|number| opened(places.take(client(number), &bounds).expect("room"))).collect();
-        assert_eq!(places.take(client(400), &bounds).err(), Some(Reason::Connections));
+            (300..320).map(|number| opened(places.take(client(number), &bounds).expect("room"))).collect();
+        assert_eq!(places.take(client(2000), &bounds).err(), Some(Reason::Connections));
     }
 }

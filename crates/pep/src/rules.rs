@@ -26,7 +26,7 @@ use crate::metrics::Reason;
 use crate::routes;
 use crate::sight;
 use crate::slot::Slot;
-use crate::sockets::{PASSING, Ports};
+use crate::sockets::{self, PASSING, Ports};
 
 /// Zones of connection tracking (chosen): of halves on the side of the clients, and of what leaves over the satellite.
 pub(crate) const ZONE_CLIENTS: u16 = 0x6270;
@@ -227,6 +227,8 @@ pub(crate) fn outgoing(interfaces: &Interfaces, marks: Marks, slot: Slot) -> Str
         "  chain outgoing {{
     type filter hook output priority raw - 1; policy accept;
     meta priority {PASSING} meta priority set 0:0 accept
+    meta priority {asking} {SYN} log group {asked} queue-threshold 1 drop
+    meta priority {asking} meta priority set 0:0
     {of_clients} ct zone set {ZONE_CLIENTS} accept
     {of_satellite} accept
     oifname {clients} {ours} ct zone set {ZONE_CLIENTS} accept
@@ -241,6 +243,8 @@ pub(crate) fn outgoing(interfaces: &Interfaces, marks: Marks, slot: Slot) -> Str
 {unchanged_destination}  }}
 ",
         ours = marks.is(Kind::Ours),
+        asking = sockets::asking(slot),
+        asked = sight::group_of_asked(slot),
     )
 }
 
@@ -420,12 +424,16 @@ fn description(class: &Class) -> String {
     )
 }
 
-/// Removes the rules and routes of proxies that are gone. Those of running proxies stay.
+/// Removes the rules and routes of proxies that are gone. Those of running proxies stay. Returns the tables that were there.
 ///
 /// # Errors
 /// [`Error`] if the packet filter cannot be changed.
-pub fn clean() -> Result<(), Error> {
-    Slot::all().filter(|slot| slot.holder().is_none()).try_for_each(remove)
+pub fn clean() -> Result<Vec<&'static str>, Error> {
+    let tables = NFT.run(&["list", "tables", "inet"], "")?;
+    let is_there = |table: &&'static str| tables.lines().any(|line| line == format!("table inet {table}"));
+    let gone: Vec<Slot> = Slot::all().filter(|slot| slot.holder().is_none()).collect();
+    gone.iter().copied().try_for_each(remove)?;
+    Ok(gone.into_iter().map(Slot::table).filter(is_there).collect())
 }
 
 /// Removes everything that a proxy leaves for a slot.

@@ -14,7 +14,7 @@ use netlink_packet_netfilter::{NetfilterMessage, NetfilterMessageInner, Netfilte
 use netlink_sys::Socket;
 use netlink_sys::constants::NETLINK_NETFILTER;
 
-use crate::slot::Slot;
+use crate::slot::{SLOTS, Slot};
 
 /// First group of nflog that the proxy uses (chosen).
 const GROUP: u16 = 0x6270;
@@ -28,6 +28,11 @@ const WAITING: i32 = 8 << 20;
 /// The group of nflog for SYNs of this side.
 pub(crate) fn group(slot: Slot, opener: Opener) -> u16 {
     GROUP + 2 * u16::from(slot.0) + u16::from(opener == Opener::Satellite)
+}
+
+/// The group of nflog for SYNs of the proxy itself, of which one leaves for each SYN of a client.
+pub(crate) fn group_of_asked(slot: Slot) -> u16 {
+    GROUP + 2 * u16::from(SLOTS) + u16::from(slot.0)
 }
 
 /// How a SYN was about to leave this router.

@@ -12,10 +12,13 @@ use crate::half::{Half, Telemetry};
 use crate::keepalive::Keepalive;
 use crate::packet::Tuple;
 use crate::sight::Way;
+use crate::slot::Slot;
 
 /// Priority by which the packet filter knows SYNs that are passed on untouched.
 pub(crate) const PASSING: &str = "6270:1";
 const PASSING_NUMBER: i32 = 0x6270_0001;
+/// The first of the priorities by which it knows what sockets send whose SYNs leave one for each SYN of a client.
+const ASKING: i32 = 0x6270_0002;
 /// Smallest and largest maximum segment size that Linux accepts for a socket (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
 const MSS: std::ops::RangeInclusive<u16> = 88..=32_767;
 /// Connections that may wait to be accepted by a thread (chosen).
@@ -109,6 +112,8 @@ pub(crate) struct Manner {
     pub way: Way,
     /// Its interface is that of the way, whatever the routes say.
     pub bound: bool,
+    /// The proxy, if its client waits for the answer of the server, so that the client repeats its SYN itself.
+    pub asks: Option<Slot>,
 }
 
 /// Begins a connection to the server from the client's address.
@@ -123,6 +128,9 @@ pub(crate) fn dial(tuple: Tuple, side: &Side, buffer: Option<u64>, manner: Manne
     if let Some(mss) = manner.mss.filter(|mss| MSS.contains(mss)) {
         set(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_MAXSEG, i32::from(mss))?;
     }
+    if let Some(slot) = manner.asks {
+        set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PRIORITY, asking_number(slot))?;
+    }
     socket.bind(&tuple.client.into())?;
     match socket.connect(&tuple.server.into()) {
         Ok(()) => {}
@@ -130,6 +138,28 @@ pub(crate) fn dial(tuple: Tuple, side: &Side, buffer: Option<u64>, manner: Manne
         Err(error) => return Err(error),
     }
     Ok(socket.into())
+}
+
+fn asking_number(slot: Slot) -> i32 {
+    ASKING + i32::from(slot.0)
+}
+
+/// The priority of SYNs of which one leaves for each SYN of a client, as the packet filter writes it.
+pub(crate) fn asking(slot: Slot) -> String {
+    let number = asking_number(slot);
+    format!("{:x}:{:x}", number >> 16, number & 0xffff)
+}
+
+/// Gives the socket of a half that is established the priority that its code point stands for.
+pub(crate) fn stop_asking(socket: &OwnedFd, server: SocketAddr, dscp: u8) -> io::Result<()> {
+    let socket = SockRef::from(socket);
+    set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PRIORITY, 0i32)?;
+    if dscp != 0 && server.is_ipv4() {
+        // Linux chooses the priority when the code point changes.
+        socket.set_tos_v4(0)?;
+        mark_class(&socket, server, dscp)?;
+    }
+    Ok(())
 }
 
 /// Lets a socket send over the interface of this index only; over any one if it is 0.
@@ -291,6 +321,15 @@ impl RawSender {
         let sender = Self::open()?;
         let set =
             |socket: &Socket| set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PRIORITY, PASSING_NUMBER);
+        sender.sockets().try_for_each(set)?;
+        Ok(sender)
+    }
+
+    /// Sends SYNs of which one leaves for each SYN of a client.
+    pub fn asking(slot: Slot) -> io::Result<Self> {
+        let sender = Self::open()?;
+        let number = asking_number(slot);
+        let set = |socket: &Socket| set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PRIORITY, number);
         sender.sockets().try_for_each(set)?;
         Ok(sender)
     }

@@ -82,7 +82,7 @@ pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn half:
         // The engine's packets have addresses of other hosts, which the reverse-path filter would drop on this device.
         let filter = format!("/proc/sys/net/ipv4/conf/{}/rp_filter", device(number));
         std::fs::write(&filter, "0").map_err(Error::at(filter))?;
-        let (thread, inbox) = Thread::new(driver).map_err(Error::at("epoll"))?;
+        let (thread, inbox) = Thread::new(driver, slot).map_err(Error::at("epoll"))?;
         Builder::new()
             .name(format!("engine-{number}"))
             .spawn(move || thread.run())

@@ -20,6 +20,7 @@ use super::settings::{ConfigKey, Settings};
 use crate::half::{Answer, Ending, HalfRequest, Refusal};
 use crate::packet::Syn;
 use crate::shared::Inbox;
+use crate::slot::Slot;
 use crate::sockets::RawSender;
 
 /// Most events taken at a time (chosen).
@@ -46,8 +47,8 @@ pub(crate) struct Thread {
 
 impl Thread {
     /// A thread for the stack of a driver.
-    pub fn new(mut driver: Driver) -> io::Result<(Self, Arc<Inbox<Message>>)> {
-        let syns = RawSender::open()?;
+    pub fn new(mut driver: Driver, slot: Slot) -> io::Result<(Self, Arc<Inbox<Message>>)> {
+        let syns = RawSender::asking(slot)?;
         driver.set_outlet(Box::new(move |pieces| sends_syn(&syns, pieces)));
         let inbox = Arc::new(Inbox::new()?);
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
