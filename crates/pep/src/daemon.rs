@@ -107,7 +107,7 @@ struct Daemon {
     /// Removes the rules when it is dropped.
     _installed: Installed,
     /// SYNs are diverted only while it exists.
-    _device: Device,
+    device: Device,
     held: Held,
 }
 
@@ -167,7 +167,7 @@ impl Daemon {
             probed: Instant::now(),
             probe_wanted: false,
             _installed,
-            _device: device,
+            device,
             held,
         };
         daemon.probe();
@@ -293,7 +293,7 @@ impl Daemon {
 
     /// Sends a probe through the path of proxied connections.
     fn probe(&mut self) {
-        let found = match probe::probe(&self.shared.deployment(), self.held.slot) {
+        let found = match probe::probe(&self.shared.deployment(), self.held.slot, &self.device) {
             Ok(obstacles) => probe::words(&obstacles),
             Err(error) => {
                 eprintln!("bentpipe: the probe could not be made: {error}");
@@ -388,10 +388,14 @@ impl Daemon {
     }
 }
 
-/// The TUN device that shows that this process lives. No packet goes through it.
+/// The TUN device that shows that this process lives. Only packets of the probe go through it.
 pub(crate) fn device(slot: Slot) -> Result<Device, Error> {
-    let config = DeviceConfig { name: Some(slot.device().to_owned()), networks: Vec::new(), mtu: 1500 };
-    Device::new(&config).map_err(|error| Error::Missing(error.to_string()))
+    let name = slot.device();
+    let config = DeviceConfig { name: Some(name.to_owned()), networks: Vec::new(), mtu: 1500 };
+    let device = Device::new(&config).map_err(|error| Error::Missing(error.to_string()))?;
+    let filter = format!("/proc/sys/net/ipv4/conf/{name}/rp_filter");
+    std::fs::write(&filter, "0").map_err(Error::at(filter))?;
+    Ok(device)
 }
 
 /// Returns freed memory to the system. By itself the allocator keeps freed memory that lies between blocks in use.

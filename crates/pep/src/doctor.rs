@@ -97,10 +97,10 @@ fn probe(deployment: &Deployment) -> Vec<Finding> {
 /// Uses a slot for the moment. A proxy may run beside it.
 fn try_probe(deployment: &Deployment) -> Result<Vec<Obstacle>, Error> {
     let (held, _other) = slot::hold(true)?;
-    let _device = daemon::device(held.slot)?;
+    let device = daemon::device(held.slot)?;
     let _installed = daemon::Installed(held.slot);
     routes::install(deployment, held.slot, fs::exists("/proc/sys/net/ipv6").unwrap_or(false))?;
-    probe::probe(deployment, held.slot)
+    probe::probe(deployment, held.slot, &device)
 }
 
 fn sysctl(name: &str) -> Option<String> {

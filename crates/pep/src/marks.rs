@@ -52,6 +52,11 @@ impl Marks {
         format!("fwmark {:#x}/{:#x}", self.value(kind), self.0)
     }
 
+    /// The same for packets without any of the six bits.
+    pub fn selector_of_none(self) -> String {
+        format!("fwmark 0/{:#x}", self.0)
+    }
+
     /// A condition for the packet filter.
     pub fn is(self, kind: Kind) -> String {
         format!("meta mark & {:#x} == {:#x}", self.0, self.value(kind))

@@ -1,8 +1,8 @@
 //! The probe: a connection through the path of proxied ones, before any client's is diverted.
 //!
 //! Rules of the administrator may drop what the proxy's sockets send and receive. So a probe makes both halves of a connection between two addresses of
-//! hosts on both sides. What it sends is dropped at the very end, when it has passed all rules, and answers are put in by a TUN device. If a
-//! packet is swallowed, the trace of the packet filter names the chain.
+//! hosts on both sides. What it sends is dropped at the very end, when it has passed all rules, and answers are put in by the TUN device of the proxy.
+//! If a packet is swallowed, the trace of the packet filter names the chain.
 
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bentpipe_base::Flags;
-use bentpipe_host::{Device, DeviceConfig};
+use bentpipe_host::Device;
 use bentpipe_scenario::deployment::{Deployment, Opener, Side, interface_fits};
 use bentpipe_system::{IP, NFT, nft};
 use bentpipe_wire::{Datagram, Ends, Header, IpFields, Packet, Payload, VIRTIO_HEADER_LEN};
@@ -22,20 +22,20 @@ use serde_json::Value;
 use crate::error::Error;
 use crate::marks::{Kind, Marks};
 use crate::packet::Tuple;
+use crate::routes;
 use crate::rules;
-use crate::sight::Sight;
+use crate::sight::{Sight, Way};
 use crate::slot::Slot;
 use crate::sockets::{self, Listeners, Manner, Ports, RawSender};
 
 const TABLE: &str = "bentpipe-probe";
-const DEVICE: &str = "bp-probe";
 /// Group of nflog (chosen, behind those of the proxies).
 const GROUP: u16 = 0x6280;
 /// Ports of both ends (chosen: the discard service, and one that clients rarely have).
 const CLIENT_PORT: u16 = 62_700;
 const SERVER_PORT: u16 = 9;
 /// How long a packet may be under way within this machine (chosen).
-const PATIENCE: Duration = Duration::from_millis(300);
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What stands in the way of the proxy's packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,7 +74,7 @@ impl Step {
 ///
 /// # Errors
 /// [`Error`] if the probe itself cannot be made.
-pub(crate) fn probe(deployment: &Deployment, slot: Slot) -> Result<Vec<Obstacle>, Error> {
+pub(crate) fn probe(deployment: &Deployment, slot: Slot, device: &Device) -> Result<Vec<Obstacle>, Error> {
     let mut obstacles = Vec::new();
     for is_v4 in [true, false] {
         let (Some(client), Some(server)) = (
@@ -87,32 +87,49 @@ pub(crate) fn probe(deployment: &Deployment, slot: Slot) -> Result<Vec<Obstacle>
             client: SocketAddr::new(client, CLIENT_PORT),
             server: SocketAddr::new(server, SERVER_PORT),
         };
-        let Some(step) = pass(deployment, slot, tuple, false)? else { continue };
+        let probe = Probe { deployment, slot, device, tuple };
+        let Some(step) = probe.pass(false)? else { continue };
         let trace = Trace::start();
-        pass(deployment, slot, tuple, true)?;
+        probe.pass(true)?;
         obstacles.push(obstacle(step, trace.and_then(Trace::verdict), Marks::of(deployment), tuple));
     }
     Ok(obstacles)
 }
 
-/// One probe: the step that failed, if one did.
-fn pass(deployment: &Deployment, slot: Slot, tuple: Tuple, traced: bool) -> Result<Option<Step>, Error> {
-    let marks = Marks::of(deployment);
-    let listeners =
-        Listeners::open(None, marks.value(Kind::Ours)).map_err(Error::at("a transparent socket"))?;
-    if tuple.server.is_ipv6() && listeners.ports.v6.is_none() {
-        return Ok(None);
+/// A connection between two addresses.
+struct Probe<'a> {
+    deployment: &'a Deployment,
+    slot: Slot,
+    device: &'a Device,
+    tuple: Tuple,
+}
+
+impl Probe<'_> {
+    /// Makes the connection. Returns the step that failed, if one did.
+    fn pass(&self, traced: bool) -> Result<Option<Step>, Error> {
+        let marks = Marks::of(self.deployment);
+        let listeners =
+            Listeners::open(None, marks.value(Kind::Ours)).map_err(Error::at("a transparent socket"))?;
+        if self.tuple.server.is_ipv6() && listeners.ports.v6.is_none() {
+            return Ok(None);
+        }
+        nft(&self.table(listeners.ports, traced))?;
+        let _installed = Installed;
+        let sight = Sight::open(GROUP).map_err(Error::at("nflog"))?;
+        let put_back = RawSender::marked(marks.value(Kind::PutBack(self.slot, Opener::Clients)));
+        let put_back = put_back.map_err(Error::at("a raw socket"))?;
+        let alive = marks.value(Kind::Alive(self.slot));
+        let step = Path { probe: self, sight, put_back, listeners, alive }.walk();
+        // What was sent by the device has been seen.
+        let mut buffer = [0; 2048];
+        while self.device.read(&mut buffer).is_ok() {}
+        Ok(step)
     }
-    let config = DeviceConfig { name: Some(DEVICE.to_owned()), networks: Vec::new(), mtu: 1500 };
-    let device = Device::new(&config).map_err(|error| Error::Missing(error.to_string()))?;
-    let filter = format!("/proc/sys/net/ipv4/conf/{DEVICE}/rp_filter");
-    std::fs::write(&filter, "0").map_err(Error::at(filter))?;
-    nft(&table(deployment, slot, listeners.ports, (tuple, traced)))?;
-    let _installed = Installed;
-    let sight = Sight::open(GROUP).map_err(Error::at("nflog"))?;
-    let put_back = RawSender::marked(marks.value(Kind::PutBack(slot, Opener::Clients)));
-    let put_back = put_back.map_err(Error::at("a raw socket"))?;
-    Ok(Path { device, sight, put_back, listeners, tuple }.walk())
+
+    /// Rules of policy routing by which the filter of reverse paths takes packets from `from` as coming by the device.
+    fn arrival(&self, from: IpAddr, to: IpAddr) -> routes::Arrival {
+        routes::Arrival::new(self.slot, Marks::of(self.deployment), from, to)
+    }
 }
 
 /// The table of the probe. It is removed when this is dropped.
@@ -124,13 +141,16 @@ impl Drop for Installed {
     }
 }
 
-fn table(deployment: &Deployment, slot: Slot, ports: Ports, (tuple, traced): (Tuple, bool)) -> String {
-    let marks = Marks::of(deployment);
-    let family = if tuple.client.is_ipv4() { "ip" } else { "ip6" };
-    let (client, server) = (tuple.client.ip(), tuple.server.ip());
-    let there = format!("{family} saddr {client} {family} daddr {server} tcp dport {SERVER_PORT}");
-    let back = format!("{family} saddr {server} tcp sport {SERVER_PORT}");
-    let trace = match traced {
+impl Probe<'_> {
+    fn table(&self, ports: Ports, traced: bool) -> String {
+        let Self { deployment, slot, tuple, .. } = *self;
+        let device = slot.device();
+        let marks = Marks::of(deployment);
+        let family = if tuple.client.is_ipv4() { "ip" } else { "ip6" };
+        let (client, server) = (tuple.client.ip(), tuple.server.ip());
+        let there = format!("{family} saddr {client} {family} daddr {server} tcp dport {SERVER_PORT}");
+        let back = format!("{family} saddr {server} tcp sport {SERVER_PORT}");
+        let trace = match traced {
         false => String::new(),
         true => ["prerouting", "output"]
             .map(|hook| {
@@ -140,22 +160,24 @@ fn table(deployment: &Deployment, slot: Slot, ports: Ports, (tuple, traced): (Tu
             })
             .concat(),
     };
-    let mut text = format!("table inet {TABLE}\ndelete table inet {TABLE}\ntable inet {TABLE} {{\n{trace}");
-    let _ = write!(
+        let mut text =
+            format!("table inet {TABLE}\ndelete table inet {TABLE}\ntable inet {TABLE} {{\n{trace}");
+        let _ = write!(
         text,
         "  chain arriving {{
     type filter hook prerouting priority raw - 2; policy accept;
-    iifname \"{DEVICE}\" {there} ct zone set {zone}
+    iifname \"{device}\" {there} ct zone set {zone}
   }}
   chain late {{
     type filter hook prerouting priority dstnat + 49; policy accept;
     iifname \"lo\" {put_back} {there} goto deliver
-    iifname \"{DEVICE}\" {local}
+    iifname \"{device}\" {local}
   }}
   chain deliver {{
 {listeners}  }}
   chain last {{
     type filter hook postrouting priority 10000; policy accept;
+    oifname \"{device}\" {there} log group {GROUP} queue-threshold 1 accept
     oifname != \"lo\" meta l4proto tcp {family} saddr {server} {family} daddr {client} tcp sport {SERVER_PORT} log group {GROUP} queue-threshold 1 drop
     oifname != \"lo\" meta l4proto tcp {family} daddr {server} tcp dport {SERVER_PORT} log group {GROUP} queue-threshold 1 drop
   }}
@@ -167,16 +189,18 @@ fn table(deployment: &Deployment, slot: Slot, ports: Ports, (tuple, traced): (Tu
         listeners = rules::listeners(ports, marks),
         outgoing = rules::outgoing(&deployment.interfaces, marks, slot),
     );
-    text
+        text
+    }
 }
 
 /// What a probe needs.
-struct Path {
-    device: Device,
+struct Path<'a> {
+    probe: &'a Probe<'a>,
     sight: Sight,
     put_back: RawSender,
     listeners: Listeners,
-    tuple: Tuple,
+    /// Mark of packets that leave by the device.
+    alive: u32,
 }
 
 /// Of a packet that has passed all rules.
@@ -185,22 +209,35 @@ struct Left {
     sequence: u32,
 }
 
-impl Path {
+impl Path<'_> {
     fn walk(mut self) -> Option<Step> {
-        let Tuple { client, server } = self.tuple;
-        let syn = packet(Ends { local: client, remote: server }, Flags::SYN, [1000, 0]);
+        let Tuple { client, server } = self.probe.tuple;
+        let (from_client, from_server) =
+            (Ends { local: client, remote: server }, Ends { local: server, remote: client });
         // If it cannot be sent, nothing answers.
-        let _ = self.put_back.send(&syn, server);
+        let _ = self.put_back.send(&packet(from_client, Flags::SYN, [1000, 0]), server);
         let Some(answer) = self.wait_for_packet(server) else { return Some(Step::Answer) };
-        let numbers = [1001, answer.sequence.wrapping_add(1)];
-        self.put_in(&packet(Ends { local: client, remote: server }, Flags::ACK, numbers));
+        let arrival = self.probe.arrival(client.ip(), server.ip());
+        self.put_in(&packet(from_client, Flags::ACK, [1001, answer.sequence.wrapping_add(1)]));
         let Some(_front) = self.accepted() else { return Some(Step::Acknowledgement) };
-        let back = sockets::dial(self.tuple, &Side::default(), None, Manner::default()).ok()?;
+        drop(arrival);
+        // A SYN that leaves by the interface is dropped before connection tracking knows of it. So another one leaves by the device.
+        let first = self.dial(0)?;
+        if self.wait_for_syn().is_none() {
+            return Some(Step::Syn);
+        }
+        drop(first);
+        let back = self.dial(self.alive)?;
         let Some(syn) = self.wait_for_syn() else { return Some(Step::Syn) };
-        let numbers = [5000, syn.sequence.wrapping_add(1)];
-        let ends = Ends { local: syn.ends.remote, remote: syn.ends.local };
-        self.put_in(&packet(ends, Flags::SYN | Flags::ACK, numbers));
+        let _arrival = self.probe.arrival(server.ip(), client.ip());
+        let ends = Ends { remote: syn.ends.local, ..from_server };
+        self.put_in(&packet(ends, Flags::SYN | Flags::ACK, [5000, syn.sequence.wrapping_add(1)]));
         if connected(&back) { None } else { Some(Step::ServerAnswer) }
+    }
+
+    fn dial(&self, mark: u32) -> Option<OwnedFd> {
+        let manner = Manner { way: Way { mark, out: 0 }, ..Manner::default() };
+        sockets::dial(self.probe.tuple, &Side::default(), None, manner).ok()
     }
 
     /// Waits for a packet from this end that has passed all rules.
@@ -210,7 +247,7 @@ impl Path {
 
     /// Waits for the SYN to the server, whose source may have been translated.
     fn wait_for_syn(&mut self) -> Option<Left> {
-        let server = self.tuple.server;
+        let server = self.probe.tuple.server;
         self.wait_for(|left| left.ends.remote == server)
     }
 
@@ -231,7 +268,7 @@ impl Path {
         let mut whole = vec![0; VIRTIO_HEADER_LEN];
         whole.extend_from_slice(packet);
         // If it cannot be written, nobody hears of it.
-        let _ = self.device.write(&whole);
+        let _ = self.probe.device.write(&whole);
     }
 
     fn accepted(&self) -> Option<sockets::Accepted> {

@@ -3,6 +3,8 @@
 //! The rules look at the bits of the mark that belong to the proxy, so that they match none but its packets. They are the first after that of the table
 //! `local`. Their protocol is `kernel`, because systemd-networkd removes those of all others when it starts.
 
+use std::net::IpAddr;
+
 use bentpipe_scenario::deployment::Deployment;
 use bentpipe_system::{IP, ip};
 
@@ -78,6 +80,35 @@ fn remove_family(slot: Slot, family: &str) {
     let mut lines: Vec<String> = rules.into_iter().chain(tables).collect();
     lines.extend(engine::rules::remove_routes(engine::range(slot, engine::rules::MOST_THREADS)));
     let _ = ip(&["-force", family], &lines);
+}
+
+/// Rules by which packets from one address to another come by the TUN device of a slot, for the filter of reverse paths. It looks for the way back, without
+/// the mark or, with `src_valid_mark`, with it. They are removed when this is dropped.
+pub(crate) struct Arrival {
+    family: &'static str,
+    rules: Vec<String>,
+}
+
+impl Arrival {
+    pub fn new(slot: Slot, marks: Marks, from: IpAddr, to: IpAddr) -> Self {
+        let ([_, alive], [.., number]) = (tables(slot), rules(slot));
+        let family = FAMILIES[usize::from(from.is_ipv6())];
+        let rules: Vec<String> = [marks.selector_of_none(), marks.selector(Kind::Local)]
+            .map(|mark| {
+                format!("priority {number} from {to} to {from} {mark} lookup {alive} protocol kernel")
+            })
+            .into();
+        // Without them a strict filter drops the packet, which is then told.
+        let _ = ip(&[family], &rules.iter().map(|rule| format!("rule add {rule}")).collect::<Vec<_>>());
+        Self { family, rules }
+    }
+}
+
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        let lines: Vec<String> = self.rules.iter().map(|rule| format!("rule del {rule}")).collect();
+        let _ = ip(&["-force", self.family], &lines);
+    }
 }
 
 /// What is there of them, as `ip` shows it.
