@@ -178,10 +178,8 @@ fn what_does_not_leave_over_the_satellite_is_forwarded_untouched() {
         let (_first, word) = ask(world, host, 7201).unwrap();
         assert_eq!((word.as_str(), world.sockets_at(7201)), ("by-sat", kind.sockets()));
         route(world, kind, &format!("route replace {host} via {via_lte}"));
-        drop(_first);
-        world.wait_for("the first one has ended", || world.sockets_at(7201) == 0);
         let (_second, word) = ask(world, host, 7201).unwrap();
-        assert_eq!((word.as_str(), world.sockets_at(7201)), ("by-lte", 0), "{kind:?}");
+        assert_eq!((word.as_str(), world.sockets_at(7201)), ("by-lte", kind.sockets()), "{kind:?}");
         let (_third, word) = ask(world, dmz, 7202).unwrap();
         assert_eq!((word.as_str(), world.sockets_at(7202)), ("in-dmz", 0), "{kind:?}");
     });
@@ -255,14 +253,18 @@ fn policy_rules_of_the_administrator_stand_behind_those_of_the_proxy() {
 }
 
 #[test]
-fn filters_of_reverse_paths_let_the_proxy_pass() {
+fn filters_of_reverse_paths_let_the_proxy_pass_or_are_noticed() {
     with_each_kind(|world, kind| {
         serve(world, kind, 7205);
-        world.nft(
-            "p",
-            "table inet t { chain c { type filter hook prerouting priority mangle + 10; fib saddr . mark . iif oif missing drop\n }\n }",
-        );
-        for (filter, valid_mark) in [("0", "1"), ("1", "0"), ("1", "1")] {
+        for (filter, valid_mark, rule) in
+            [("0", "1", false), ("1", "0", false), ("1", "1", false), ("0", "0", true)]
+        {
+            if rule {
+                world.nft(
+                    "p",
+                    "table inet t { chain c { type filter hook prerouting priority mangle + 10; fib saddr . mark . iif oif missing drop\n }\n }",
+                );
+            }
             for device in ["all", "eth0", "sat0"] {
                 let path = format!("/proc/sys/net/ipv4/conf/{device}");
                 world.inside("p", move || {
@@ -271,7 +273,11 @@ fn filters_of_reverse_paths_let_the_proxy_pass() {
                 });
             }
             let proxy = world.proxy(&kind.classes());
-            ask_split(world, kind, 7205);
+            // The engine's packets come from a device that leads to no client.
+            match kind.datapath == "engine" && (rule || filter == "1") {
+                true => ask_untouched(world, kind, 7205),
+                false => ask_split(world, kind, 7205),
+            };
             proxy.end(Signal::SIGTERM);
         }
     });
@@ -291,7 +297,8 @@ fn stateful_firewalls_need_no_rule_for_the_proxy() {
         let proxy = world.proxy(&kind.classes());
         ask_split(world, kind, 7206);
         proxy.end(Signal::SIGTERM);
-        assert!(doctor(world, &kind.classes()).contains("a probe has passed"));
+        let told = doctor(world, &kind.classes());
+        assert!(told.contains("a probe has passed"), "{told}");
     });
 }
 
@@ -404,9 +411,14 @@ fn rules_that_others_remove_are_back_within_a_second_and_open_connections_live()
             assert!(proxy.has_said("they are installed again"));
             open.set_read_timeout(Some(PATIENCE)).unwrap();
             echo(&mut open).unwrap_or_else(|error| panic!("{kind:?} after {others:?}: {error}"));
-            let (_another, _) = ask(world, kind.server(), 7213).unwrap();
-            assert_eq!(world.sockets_at(7213), 2 * kind.sockets(), "{kind:?} after {others:?}");
-            drop(_another);
+            let begin = Instant::now();
+            loop {
+                let (_another, _) = ask(world, kind.server(), 7213).unwrap();
+                if world.sockets_at(7213) == 2 * kind.sockets() {
+                    break;
+                }
+                assert!(begin.elapsed() < PATIENCE, "{kind:?} after {others:?}");
+            }
             world.wait_for("the other one has ended", || world.sockets_at(7213) == kind.sockets());
         }
         assert!(get(world, "/health").contains("\"proxying\""));

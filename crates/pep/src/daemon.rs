@@ -245,9 +245,9 @@ impl Daemon {
                 }
                 Some(reason) => format!("{}: new connections are forwarded untouched", reason.word()),
             };
-            eprintln!("bentpipe: {what}; {active} connections, {memory} bytes of memory");
-            if let Err(error) = self.divert(wanted) {
-                eprintln!("bentpipe: the rules could not be changed: {error}");
+            match self.divert(wanted) {
+                Ok(()) => eprintln!("bentpipe: {what}; {active} connections, {memory} bytes of memory"),
+                Err(error) => eprintln!("bentpipe: the rules could not be changed: {error}"),
             }
         }
     }

@@ -5,9 +5,11 @@
 //! If a packet is swallowed, the trace of the packet filter names the chain.
 
 use std::fmt::Write;
+use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,7 @@ use bentpipe_wire::{Datagram, Ends, Header, IpFields, Packet, Payload, VIRTIO_HE
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 
+use crate::engine;
 use crate::error::Error;
 use crate::marks::{Kind, Marks};
 use crate::packet::Tuple;
@@ -31,8 +34,9 @@ use crate::sockets::{self, Listeners, Manner, Ports, RawSender};
 const TABLE: &str = "bentpipe-probe";
 /// Group of nflog (chosen, behind those of the proxies).
 const GROUP: u16 = 0x6280;
-/// Ports of both ends (chosen: the discard service, and one that clients rarely have).
-const CLIENT_PORT: u16 = 62_700;
+/// Ports of clients (chosen). Each probe has another one, because connection tracking remembers the last ones for a while.
+const CLIENT_PORTS: std::ops::Range<u16> = 62_000..63_000;
+/// Port of the server (chosen: the discard service).
 const SERVER_PORT: u16 = 9;
 /// How long a packet may be under way within this machine (chosen).
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -57,6 +61,8 @@ enum Step {
     Syn,
     /// The answer of the server.
     ServerAnswer,
+    /// A packet that comes from a TUN device, as those of the engine do.
+    Engine,
 }
 
 impl Step {
@@ -66,6 +72,7 @@ impl Step {
             Self::Acknowledgement => "a client's packet for the proxy",
             Self::Syn => "the SYN that the proxy sends to a server",
             Self::ServerAnswer => "a server's packet for the proxy",
+            Self::Engine => "a packet from the TUN device of the engine",
         }
     }
 }
@@ -84,7 +91,7 @@ pub(crate) fn probe(deployment: &Deployment, slot: Slot, device: &Device) -> Res
             continue;
         };
         let tuple = Tuple {
-            client: SocketAddr::new(client, CLIENT_PORT),
+            client: SocketAddr::new(client, client_port()),
             server: SocketAddr::new(server, SERVER_PORT),
         };
         let probe = Probe { deployment, slot, device, tuple };
@@ -94,6 +101,12 @@ pub(crate) fn probe(deployment: &Deployment, slot: Slot, device: &Device) -> Res
         obstacles.push(obstacle(step, trace.and_then(Trace::verdict), Marks::of(deployment), tuple));
     }
     Ok(obstacles)
+}
+
+fn client_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let step = std::process::id().wrapping_add(NEXT.fetch_add(7, Ordering::Relaxed));
+    CLIENT_PORTS.start + (step % CLIENT_PORTS.len() as u32) as u16
 }
 
 /// A connection between two addresses.
@@ -155,7 +168,7 @@ impl Probe<'_> {
         true => ["prerouting", "output"]
             .map(|hook| {
                 format!(
-                    "  chain trace-{hook} {{\n    type filter hook {hook} priority -500; policy accept;\n    {there} tcp sport {CLIENT_PORT} meta nftrace set 1\n    {back} meta nftrace set 1\n  }}\n"
+                    "  chain trace-{hook} {{\n    type filter hook {hook} priority -500; policy accept;\n    {there} meta nftrace set 1\n    {back} meta nftrace set 1\n  }}\n"
                 )
             })
             .concat(),
@@ -166,12 +179,12 @@ impl Probe<'_> {
         text,
         "  chain arriving {{
     type filter hook prerouting priority raw - 2; policy accept;
-    iifname \"{device}\" {there} ct zone set {zone}
+    iifname \"{device}\" {there} tcp flags & psh == 0x0 ct zone set {zone}
   }}
   chain late {{
     type filter hook prerouting priority dstnat + 49; policy accept;
     iifname \"lo\" {put_back} {there} goto deliver
-    iifname \"{device}\" {local}
+    iifname \"{device}\" tcp flags & psh == 0x0 {local}
   }}
   chain deliver {{
 {listeners}  }}
@@ -232,7 +245,14 @@ impl Path<'_> {
         let _arrival = self.probe.arrival(server.ip(), client.ip());
         let ends = Ends { remote: syn.ends.local, ..from_server };
         self.put_in(&packet(ends, Flags::SYN | Flags::ACK, [5000, syn.sequence.wrapping_add(1)]));
-        if connected(&back) { None } else { Some(Step::ServerAnswer) }
+        if !connected(&back) {
+            return Some(Step::ServerAnswer);
+        }
+        if engine::threads(self.probe.deployment) > 0 {
+            self.put_in(&packet(from_client, Flags::ACK | Flags::PSH, [syn.sequence.wrapping_add(1), 5001]));
+            return if self.wait_for_syn().is_some() { None } else { Some(Step::Engine) };
+        }
+        None
     }
 
     fn dial(&self, mark: u32) -> Option<OwnedFd> {
@@ -245,7 +265,7 @@ impl Path<'_> {
         self.wait_for(|left| left.ends.local == from)
     }
 
-    /// Waits for the SYN to the server, whose source may have been translated.
+    /// Waits for a packet to the server, whose source may have been translated.
     fn wait_for_syn(&mut self) -> Option<Left> {
         let server = self.probe.tuple.server;
         self.wait_for(|left| left.ends.remote == server)
@@ -356,6 +376,13 @@ fn neighbour(patterns: &[String], is_v4: bool) -> Option<IpAddr> {
 /// The trace of the packet filter.
 struct Trace(Child);
 
+impl Drop for Trace {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 impl Trace {
     fn start() -> Option<Self> {
         let child = Command::new(NFT.name)
@@ -372,8 +399,8 @@ impl Trace {
     fn verdict(mut self) -> Option<(String, String)> {
         thread::sleep(PATIENCE / 3);
         let _ = self.0.kill();
-        let output = self.0.wait_with_output().ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut text = String::new();
+        self.0.stdout.take()?.read_to_string(&mut text).ok()?;
         let swallows = |line: &&str| {
             let dropped = ["verdict drop", "policy drop"].iter().any(|word| line.contains(word));
             (dropped || line.contains("reject")) && !line.contains(TABLE)
@@ -394,6 +421,7 @@ fn obstacle(step: Step, verdict: Option<(String, String)>, marks: Marks, tuple: 
     let words = step.words();
     let admitted = match step {
         Step::Syn => "fib saddr type != local".to_owned(),
+        Step::Engine => "iifname \"bp-*\"".to_owned(),
         _ => marks.is_any(),
     };
     match verdict {
