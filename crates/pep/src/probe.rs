@@ -232,7 +232,7 @@ impl Path<'_> {
         let Some(answer) = self.wait_for_packet(server) else { return Some(Step::Answer) };
         let arrival = self.probe.arrival(client.ip(), server.ip());
         self.put_in(&packet(from_client, Flags::ACK, [1001, answer.sequence.wrapping_add(1)]));
-        let Some(_front) = self.accepted() else { return Some(Step::Acknowledgement) };
+        let Some(front) = self.accepted() else { return Some(Step::Acknowledgement) };
         drop(arrival);
         // A SYN that leaves by the interface is dropped before connection tracking knows of it. So another one leaves by the device.
         let first = self.dial(0)?;
@@ -242,15 +242,23 @@ impl Path<'_> {
         drop(first);
         let back = self.dial(self.alive)?;
         let Some(syn) = self.wait_for_syn() else { return Some(Step::Syn) };
-        let _arrival = self.probe.arrival(server.ip(), client.ip());
+        let arrival = self.probe.arrival(server.ip(), client.ip());
         let ends = Ends { remote: syn.ends.local, ..from_server };
         self.put_in(&packet(ends, Flags::SYN | Flags::ACK, [5000, syn.sequence.wrapping_add(1)]));
         if !connected(&back) {
             return Some(Step::ServerAnswer);
         }
+        drop(arrival);
+        // With `tcp_early_demux`, the kernel takes packets for the socket that it forwards otherwise.
+        drop(front);
         if engine::threads(self.probe.deployment) > 0 {
-            self.put_in(&packet(from_client, Flags::ACK | Flags::PSH, [syn.sequence.wrapping_add(1), 5001]));
-            return if self.wait_for_syn().is_some() { None } else { Some(Step::Engine) };
+            // The kernel has acknowledged the answer with a smaller number.
+            let sequence = syn.sequence.wrapping_add(2);
+            self.put_in(&packet(from_client, Flags::ACK | Flags::PSH, [sequence, 5001]));
+            return match self.wait_for(|left| left.sequence == sequence) {
+                Some(_) => None,
+                None => Some(Step::Engine),
+            };
         }
         None
     }
@@ -352,22 +360,25 @@ fn neighbour(patterns: &[String], is_v4: bool) -> Option<IpAddr> {
             && patterns.iter().any(|pattern| interface_fits(pattern, device))
     };
     let address = |route: &Value| {
-        let elsewhere = if is_v4 { "1.1.1.0" } else { "2606:4700:4700::1100" };
+        let elsewhere = if is_v4 { "1.1.1.0/24" } else { "2606:4700:4700::/64" };
         let to = route["dst"].as_str().filter(|to| *to != "default").unwrap_or(elsewhere);
-        let (network, length) =
-            to.split_once('/').map_or((to, 128), |(to, length)| (to, length.parse().unwrap_or(128)));
-        let network: IpAddr = network.parse().ok()?;
-        // One of the next addresses, unless the route is to a single host, as on point-to-point links.
-        let single = to != elsewhere && length >= if is_v4 { 32 } else { 128 };
-        let candidates = if single { 0..1 } else { 1..9 };
-        let candidate = |step: u8| match network {
-            IpAddr::V4(address) => IpAddr::V4((address.to_bits() + u32::from(step)).into()),
-            IpAddr::V6(address) => IpAddr::V6((address.to_bits() + u128::from(step)).into()),
+        let (network, length) = to.split_once('/').unwrap_or((to, "128"));
+        let (network, length): (IpAddr, u32) = (network.parse().ok()?, length.parse().ok()?);
+        // Addresses that hosts rarely have, unless the route is to a single host, as on point-to-point links.
+        let host = (if is_v4 { 32u32 } else { 128 }).saturating_sub(length).min(16);
+        let last = (1u32 << host) - 1;
+        let candidate = |step: u32| {
+            let offset = last.saturating_sub(step);
+            match network {
+                IpAddr::V4(address) => IpAddr::V4((address.to_bits() + offset).into()),
+                IpAddr::V6(address) => IpAddr::V6((address.to_bits() + u128::from(offset)).into()),
+            }
         };
-        candidates.map(candidate).find(|address| {
-            let is_link_local = matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
-            let is_multicast = address.is_multicast();
-            !is_link_local && !is_multicast && !own.contains(&address.to_string())
+        let is_v6_link_local =
+            |address: &IpAddr| matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+        let steps = if host == 0 { 0..1 } else { 1..8 };
+        steps.map(candidate).find(|address| {
+            !is_v6_link_local(address) && !address.is_multicast() && !own.contains(&address.to_string())
         })
     };
     routes.iter().filter(fits).find_map(address)
