@@ -386,7 +386,7 @@ fn a_clamped_segment_size_is_that_of_the_proxys_half_too() {
         let counters = String::from_utf8(output.unwrap().stdout).unwrap();
         let packets: Vec<&str> =
             counters.split("packets ").skip(1).map(|rest| rest.split(' ').next().unwrap()).collect();
-        assert_eq!(packets, ["1", "0"], "{kind:?}: {counters}");
+        assert!(packets[0] != "0" && packets[1] == "0", "{kind:?}: {counters}");
     });
 }
 
@@ -481,10 +481,7 @@ fn a_class_may_be_that_of_an_interface_to_leave_over() {
     serve_at(&world, "s", SERVER_V4, 7215, "server");
     let path = world.config("[[class]]\nmatch = { out = \"sat1\" }\nproxy = false\n[[class]]\n");
     let text = std::fs::read_to_string(&path).unwrap().replace("\"sat0\"", "\"sat*\"");
-    let classes =
-        text.split_once("[daemon]").map(|(_, rest)| rest.split_once('\n').unwrap().1.to_owned()).unwrap();
     std::fs::write(&path, &text).unwrap();
-    drop(classes);
     let run = [env!("CARGO_BIN_EXE_bentpipe"), "pep", "run", "--config", path.to_str().unwrap()];
     let child = world.command(&run).stderr(std::process::Stdio::piped()).spawn().unwrap();
     let mut running = Proxy { child };
