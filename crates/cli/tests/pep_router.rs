@@ -316,7 +316,7 @@ fn a_firewall_that_drops_the_proxys_packets_is_named_and_all_is_forwarded_until_
             let told = doctor(world, &kind.classes());
             let cure = told
                 .lines()
-                .find_map(|line| line.trim().strip_prefix("cure: nft insert rule "))
+                .find_map(|line| Some(line.split_once(": nft insert rule ")?.1))
                 .unwrap_or_else(|| panic!("{told}"))
                 .to_owned();
             assert!(told.contains(&format!("the chain inet t {chain}")), "{told}");
