@@ -102,8 +102,10 @@ struct Daemon {
     obstacle: Option<Reason>,
     /// When the last probe was made.
     probed: Instant,
-    /// Something has changed since.
+    /// The rules of others have changed since.
     probe_wanted: bool,
+    /// What they were then.
+    probed_rules: String,
     /// Removes the rules when it is dropped.
     _installed: Installed,
     /// SYNs are diverted only while it exists.
@@ -166,6 +168,7 @@ impl Daemon {
             obstacle: None,
             probed: Instant::now(),
             probe_wanted: false,
+            probed_rules: String::new(),
             _installed,
             device,
             held,
@@ -245,9 +248,9 @@ impl Daemon {
                 }
                 Some(reason) => format!("{}: new connections are forwarded untouched", reason.word()),
             };
-            eprintln!("bentpipe: {what}; {active} connections, {memory} bytes of memory");
-            if let Err(error) = self.divert(wanted) {
-                eprintln!("bentpipe: the rules could not be changed: {error}");
+            match self.divert(wanted) {
+                Ok(()) => eprintln!("bentpipe: {what}; {active} connections, {memory} bytes of memory"),
+                Err(error) => eprintln!("bentpipe: the rules could not be changed: {error}"),
             }
         }
     }
@@ -255,7 +258,7 @@ impl Daemon {
     /// Installs again what others have removed, and probes when the rules of others may have changed.
     fn look_outside(&mut self) {
         let heard = self.outside.has_heard();
-        self.probe_wanted |= heard;
+        self.probe_wanted |= heard && outside::rules_of_others() != self.probed_rules;
         if heard || self.outside.is_due() {
             self.restore();
         }
@@ -305,8 +308,7 @@ impl Daemon {
         }
         self.obstacle = (!found.is_empty()).then_some(Reason::Firewall);
         self.shared.set_obstacles(found);
-        // The rules of the probe itself have come and gone.
-        self.outside.has_heard();
+        self.probed_rules = outside::rules_of_others();
         (self.probed, self.probe_wanted) = (Instant::now(), false);
     }
 

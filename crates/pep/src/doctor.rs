@@ -10,6 +10,7 @@ use nix::sys::resource::{Resource, getrlimit};
 
 use crate::daemon;
 use crate::error::Error;
+use crate::marks::Marks;
 use crate::outside;
 use crate::privileges;
 use crate::probe::{self, Obstacle};
@@ -99,7 +100,8 @@ fn try_probe(deployment: &Deployment) -> Result<Vec<Obstacle>, Error> {
     let (held, _other) = slot::hold(true)?;
     let device = daemon::device(held.slot)?;
     let _installed = daemon::Installed(held.slot);
-    routes::install(deployment, held.slot, fs::exists("/proc/sys/net/ipv6").unwrap_or(false))?;
+    let with_v6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false);
+    routes::install(Marks::of(deployment), held.slot, with_v6, 0..0)?;
     probe::probe(deployment, held.slot, &device)
 }
 

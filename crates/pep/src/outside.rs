@@ -14,7 +14,9 @@ use netlink_sys::Socket;
 use netlink_sys::constants::{NETLINK_NETFILTER, NETLINK_ROUTE};
 
 use crate::early_demux;
+use crate::engine;
 use crate::error::Error;
+use crate::marks::Marks;
 use crate::routes::{self, FAMILIES};
 use crate::rules::{self, Target};
 use crate::shared::Shared;
@@ -69,7 +71,9 @@ impl Outside {
     }
 
     fn install_routes(&mut self, deployment: &Deployment) -> Result<(), Error> {
-        routes::install(deployment, self.target.slot, self.target.ports.v6.is_some())?;
+        let Target { slot, ports } = self.target;
+        let threads = engine::range(slot, engine::threads(deployment));
+        routes::install(Marks::of(deployment), slot, ports.v6.is_some(), threads)?;
         self.routes = routes::state(self.target.slot);
         Ok(())
     }
@@ -127,6 +131,22 @@ impl Outside {
         }
         Ok(found)
     }
+}
+
+/// The rules of others in the packet filter, without what changes by itself.
+pub(crate) fn rules_of_others() -> String {
+    let text = NFT.run(&["-s", "-t", "list", "ruleset"], "").unwrap_or_default();
+    let mut others = String::new();
+    let mut is_own = false;
+    for line in text.lines() {
+        if line.starts_with("table ") {
+            is_own = line.starts_with("table inet bentpipe-");
+        }
+        if !is_own {
+            others += line;
+        }
+    }
+    others
 }
 
 /// Notes for each side whether routes depend on the interface over which its packets come.

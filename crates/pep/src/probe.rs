@@ -5,9 +5,11 @@
 //! If a packet is swallowed, the trace of the packet filter names the chain.
 
 use std::fmt::Write;
+use std::io::Read;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,6 +21,7 @@ use bentpipe_wire::{Datagram, Ends, Header, IpFields, Packet, Payload, VIRTIO_HE
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 
+use crate::engine;
 use crate::error::Error;
 use crate::marks::{Kind, Marks};
 use crate::packet::Tuple;
@@ -31,8 +34,9 @@ use crate::sockets::{self, Listeners, Manner, Ports, RawSender};
 const TABLE: &str = "bentpipe-probe";
 /// Group of nflog (chosen, behind those of the proxies).
 const GROUP: u16 = 0x6280;
-/// Ports of both ends (chosen: the discard service, and one that clients rarely have).
-const CLIENT_PORT: u16 = 62_700;
+/// Ports of clients (chosen). Each probe has another one, because connection tracking remembers the last ones for a while.
+const CLIENT_PORTS: std::ops::Range<u16> = 62_000..63_000;
+/// Port of the server (chosen: the discard service).
 const SERVER_PORT: u16 = 9;
 /// How long a packet may be under way within this machine (chosen).
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -57,6 +61,8 @@ enum Step {
     Syn,
     /// The answer of the server.
     ServerAnswer,
+    /// A packet that comes from a TUN device, as those of the engine do.
+    Engine,
 }
 
 impl Step {
@@ -66,6 +72,7 @@ impl Step {
             Self::Acknowledgement => "a client's packet for the proxy",
             Self::Syn => "the SYN that the proxy sends to a server",
             Self::ServerAnswer => "a server's packet for the proxy",
+            Self::Engine => "a packet from the TUN device of the engine",
         }
     }
 }
@@ -84,7 +91,7 @@ pub(crate) fn probe(deployment: &Deployment, slot: Slot, device: &Device) -> Res
             continue;
         };
         let tuple = Tuple {
-            client: SocketAddr::new(client, CLIENT_PORT),
+            client: SocketAddr::new(client, client_port()),
             server: SocketAddr::new(server, SERVER_PORT),
         };
         let probe = Probe { deployment, slot, device, tuple };
@@ -94,6 +101,12 @@ pub(crate) fn probe(deployment: &Deployment, slot: Slot, device: &Device) -> Res
         obstacles.push(obstacle(step, trace.and_then(Trace::verdict), Marks::of(deployment), tuple));
     }
     Ok(obstacles)
+}
+
+fn client_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let step = std::process::id().wrapping_add(NEXT.fetch_add(7, Ordering::Relaxed));
+    CLIENT_PORTS.start + (step % CLIENT_PORTS.len() as u32) as u16
 }
 
 /// A connection between two addresses.
@@ -155,7 +168,7 @@ impl Probe<'_> {
         true => ["prerouting", "output"]
             .map(|hook| {
                 format!(
-                    "  chain trace-{hook} {{\n    type filter hook {hook} priority -500; policy accept;\n    {there} tcp sport {CLIENT_PORT} meta nftrace set 1\n    {back} meta nftrace set 1\n  }}\n"
+                    "  chain trace-{hook} {{\n    type filter hook {hook} priority -500; policy accept;\n    {there} meta nftrace set 1\n    {back} meta nftrace set 1\n  }}\n"
                 )
             })
             .concat(),
@@ -166,12 +179,12 @@ impl Probe<'_> {
         text,
         "  chain arriving {{
     type filter hook prerouting priority raw - 2; policy accept;
-    iifname \"{device}\" {there} ct zone set {zone}
+    iifname \"{device}\" {there} tcp flags & psh == 0x0 ct zone set {zone}
   }}
   chain late {{
     type filter hook prerouting priority dstnat + 49; policy accept;
     iifname \"lo\" {put_back} {there} goto deliver
-    iifname \"{device}\" {local}
+    iifname \"{device}\" tcp flags & psh == 0x0 {local}
   }}
   chain deliver {{
 {listeners}  }}
@@ -219,7 +232,7 @@ impl Path<'_> {
         let Some(answer) = self.wait_for_packet(server) else { return Some(Step::Answer) };
         let arrival = self.probe.arrival(client.ip(), server.ip());
         self.put_in(&packet(from_client, Flags::ACK, [1001, answer.sequence.wrapping_add(1)]));
-        let Some(_front) = self.accepted() else { return Some(Step::Acknowledgement) };
+        let Some(front) = self.accepted() else { return Some(Step::Acknowledgement) };
         drop(arrival);
         // A SYN that leaves by the interface is dropped before connection tracking knows of it. So another one leaves by the device.
         let first = self.dial(0)?;
@@ -229,10 +242,25 @@ impl Path<'_> {
         drop(first);
         let back = self.dial(self.alive)?;
         let Some(syn) = self.wait_for_syn() else { return Some(Step::Syn) };
-        let _arrival = self.probe.arrival(server.ip(), client.ip());
+        let arrival = self.probe.arrival(server.ip(), client.ip());
         let ends = Ends { remote: syn.ends.local, ..from_server };
         self.put_in(&packet(ends, Flags::SYN | Flags::ACK, [5000, syn.sequence.wrapping_add(1)]));
-        if connected(&back) { None } else { Some(Step::ServerAnswer) }
+        if !connected(&back) {
+            return Some(Step::ServerAnswer);
+        }
+        drop(arrival);
+        // With `tcp_early_demux`, the kernel takes packets for the socket that it forwards otherwise.
+        drop(front);
+        if engine::threads(self.probe.deployment) > 0 {
+            // The kernel has acknowledged the answer with a smaller number.
+            let sequence = syn.sequence.wrapping_add(2);
+            self.put_in(&packet(from_client, Flags::ACK | Flags::PSH, [sequence, 5001]));
+            return match self.wait_for(|left| left.sequence == sequence) {
+                Some(_) => None,
+                None => Some(Step::Engine),
+            };
+        }
+        None
     }
 
     fn dial(&self, mark: u32) -> Option<OwnedFd> {
@@ -245,7 +273,7 @@ impl Path<'_> {
         self.wait_for(|left| left.ends.local == from)
     }
 
-    /// Waits for the SYN to the server, whose source may have been translated.
+    /// Waits for a packet to the server, whose source may have been translated.
     fn wait_for_syn(&mut self) -> Option<Left> {
         let server = self.probe.tuple.server;
         self.wait_for(|left| left.ends.remote == server)
@@ -332,22 +360,25 @@ fn neighbour(patterns: &[String], is_v4: bool) -> Option<IpAddr> {
             && patterns.iter().any(|pattern| interface_fits(pattern, device))
     };
     let address = |route: &Value| {
-        let elsewhere = if is_v4 { "1.1.1.0" } else { "2606:4700:4700::1100" };
+        let elsewhere = if is_v4 { "1.1.1.0/24" } else { "2606:4700:4700::/64" };
         let to = route["dst"].as_str().filter(|to| *to != "default").unwrap_or(elsewhere);
-        let (network, length) =
-            to.split_once('/').map_or((to, 128), |(to, length)| (to, length.parse().unwrap_or(128)));
-        let network: IpAddr = network.parse().ok()?;
-        // One of the next addresses, unless the route is to a single host, as on point-to-point links.
-        let single = to != elsewhere && length >= if is_v4 { 32 } else { 128 };
-        let candidates = if single { 0..1 } else { 1..9 };
-        let candidate = |step: u8| match network {
-            IpAddr::V4(address) => IpAddr::V4((address.to_bits() + u32::from(step)).into()),
-            IpAddr::V6(address) => IpAddr::V6((address.to_bits() + u128::from(step)).into()),
+        let (network, length) = to.split_once('/').unwrap_or((to, "128"));
+        let (network, length): (IpAddr, u32) = (network.parse().ok()?, length.parse().ok()?);
+        // Addresses that hosts rarely have, unless the route is to a single host, as on point-to-point links.
+        let host = (if is_v4 { 32u32 } else { 128 }).saturating_sub(length).min(16);
+        let last = (1u32 << host) - 1;
+        let candidate = |step: u32| {
+            let offset = last.saturating_sub(step);
+            match network {
+                IpAddr::V4(address) => IpAddr::V4((address.to_bits() + offset).into()),
+                IpAddr::V6(address) => IpAddr::V6((address.to_bits() + u128::from(offset)).into()),
+            }
         };
-        candidates.map(candidate).find(|address| {
-            let is_link_local = matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
-            let is_multicast = address.is_multicast();
-            !is_link_local && !is_multicast && !own.contains(&address.to_string())
+        let is_v6_link_local =
+            |address: &IpAddr| matches!(address, IpAddr::V6(address) if address.is_unicast_link_local());
+        let steps = if host == 0 { 0..1 } else { 1..8 };
+        steps.map(candidate).find(|address| {
+            !is_v6_link_local(address) && !address.is_multicast() && !own.contains(&address.to_string())
         })
     };
     routes.iter().filter(fits).find_map(address)
@@ -355,6 +386,13 @@ fn neighbour(patterns: &[String], is_v4: bool) -> Option<IpAddr> {
 
 /// The trace of the packet filter.
 struct Trace(Child);
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
 
 impl Trace {
     fn start() -> Option<Self> {
@@ -372,8 +410,8 @@ impl Trace {
     fn verdict(mut self) -> Option<(String, String)> {
         thread::sleep(PATIENCE / 3);
         let _ = self.0.kill();
-        let output = self.0.wait_with_output().ok()?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut text = String::new();
+        self.0.stdout.take()?.read_to_string(&mut text).ok()?;
         let swallows = |line: &&str| {
             let dropped = ["verdict drop", "policy drop"].iter().any(|word| line.contains(word));
             (dropped || line.contains("reject")) && !line.contains(TABLE)
@@ -394,6 +432,7 @@ fn obstacle(step: Step, verdict: Option<(String, String)>, marks: Marks, tuple: 
     let words = step.words();
     let admitted = match step {
         Step::Syn => "fib saddr type != local".to_owned(),
+        Step::Engine => "iifname \"bp-*\"".to_owned(),
         _ => marks.is_any(),
     };
     match verdict {

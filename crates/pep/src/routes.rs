@@ -4,8 +4,8 @@
 //! `local`. Their protocol is `kernel`, because systemd-networkd removes those of all others when it starts.
 
 use std::net::IpAddr;
+use std::ops::Range;
 
-use bentpipe_scenario::deployment::Deployment;
 use bentpipe_system::{IP, ip};
 
 use crate::engine;
@@ -35,9 +35,9 @@ fn rules(slot: Slot) -> [u32; RULES_OF_SLOT as usize] {
 /// First number of the rules of the engine.
 pub(crate) const ENGINE_RULES: usize = (RULES + RULES_OF_SLOT * SLOTS as u32) as usize;
 
-/// Installs them; those that are there already are replaced. `with_v6` is false where there is no IPv6.
-pub(crate) fn install(deployment: &Deployment, slot: Slot, with_v6: bool) -> Result<(), Error> {
-    let marks = Marks::of(deployment);
+/// Installs them; those that are there already are replaced. `with_v6` is false where there is no IPv6. There are those of the engine for these
+/// threads.
+pub(crate) fn install(marks: Marks, slot: Slot, with_v6: bool, threads: Range<usize>) -> Result<(), Error> {
     let [local, alive] = tables(slot);
     let [skip, deliver, look, put_back] = rules(slot);
     let is_local = marks.selector(Kind::Local);
@@ -59,7 +59,7 @@ pub(crate) fn install(deployment: &Deployment, slot: Slot, with_v6: bool) -> Res
             let is_put_back = marks.selector(Kind::PutBack(slot, opener));
             lines.push(format!("rule add priority {put_back} {is_put_back} lookup {local} protocol kernel"));
         }
-        lines.extend(engine::rules::add_routes(engine::range(slot, engine::threads(deployment)), marks));
+        lines.extend(engine::rules::add_routes(threads.clone(), marks));
         ip(&[family], &lines)?;
     }
     Ok(())

@@ -88,7 +88,7 @@ fn config(stack: &Stack, key: &ConfigKey) -> Option<Config> {
     rto.margin = rto.margin.max(RTO_MARGIN);
     Some(Config {
         rto,
-        mss: announced.map_or(full, |mss| full.min(u32::from(mss))),
+        mss: announced.map_or(full, |mss| full.min(u32::from(mss) - TIMESTAMPS_LEN)),
         timestamps_len: TIMESTAMPS_LEN,
         rate_limit: side.rate_limit.map(|limit| limit.rate),
         send_buffer: buffer,
