@@ -9,8 +9,8 @@ use nix::net::if_::if_indextoname;
 
 use crate::half::HalfRequest;
 use crate::packet::Tuple;
+use crate::sight::Manner;
 use crate::sight::Way;
-use crate::sockets::Manner;
 
 /// A class of a configuration, for a connection that one of both sides has opened. Another configuration does not change it.
 #[derive(Clone)]

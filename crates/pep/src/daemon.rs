@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bentpipe_host::{Device, DeviceConfig};
+use bentpipe_host::Device;
 use bentpipe_scenario::deployment::Deployment;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
@@ -23,9 +23,9 @@ use crate::places::Count;
 use crate::privileges;
 use crate::probe;
 use crate::relay::{self, Relay};
-use crate::rules::{self, Target};
+use crate::rules::{self, Installed, Target};
 use crate::shared::{Descriptors, Inbox, Resources, Shared};
-use crate::slot::{self, Held, Slot};
+use crate::slot::{self, Held};
 use crate::sockets::Listeners;
 use crate::watch::Watch;
 
@@ -113,37 +113,23 @@ struct Daemon {
     held: Held,
 }
 
-/// The rules of a slot that are installed.
-pub(crate) struct Installed(pub Slot);
-
-impl Installed {
-    fn install(deployment: &Deployment, target: Target) -> Result<(Self, Outside), Error> {
-        let before = early_demux::original()?;
-        // Proxies that were killed have left their rules behind.
-        rules::clean()?;
-        rules::remove(target.slot)?;
-        // If a part cannot be installed, dropping this removes the other parts.
-        let installed = Self(target.slot);
-        let outside = Outside::install(deployment, target, before)?;
-        Ok((installed, outside))
-    }
-}
-
-impl Drop for Installed {
-    fn drop(&mut self) {
-        if let Err(error) = rules::remove(self.0) {
-            eprintln!(
-                "bentpipe: the rules could not be removed: {error}; remove them with `bentpipe pep clean`"
-            );
-        }
-    }
+/// Installs the rules and the routes of a slot, and begins to watch them.
+fn install(deployment: &Deployment, target: Target) -> Result<(Installed, Outside), Error> {
+    let before = early_demux::original()?;
+    // Proxies that were killed have left their rules behind.
+    rules::clean()?;
+    rules::remove(target.slot)?;
+    // If a part cannot be installed, dropping this removes the other parts.
+    let installed = Installed(target.slot);
+    let outside = Outside::install(deployment, target, before)?;
+    Ok((installed, outside))
 }
 
 impl Daemon {
     fn start(shared: Arc<Shared>, held: Held) -> Result<Self, Error> {
         let deployment = shared.deployment();
         let mark = Marks::of(&deployment).value(Kind::Ours);
-        let device = device(held.slot)?;
+        let device = held.slot.open_device()?;
         let mut ports = None;
         let mut relays = Vec::new();
         for number in 0..shared.memory.len() {
@@ -157,7 +143,7 @@ impl Daemon {
         let (interceptor, inbox) = Interceptor::open(held.slot, Arc::clone(&shared), inboxes)?;
         let interceptor = Some((spawn("interceptor".into(), move || interceptor.run())?, inbox));
         let ports = ports.expect("there is at least one thread");
-        let (_installed, outside) = Installed::install(&deployment, Target { slot: held.slot, ports })?;
+        let (_installed, outside) = install(&deployment, Target { slot: held.slot, ports })?;
         outside::note_routes_by_arrival(&shared);
         let mut daemon = Self {
             shared,
@@ -388,16 +374,6 @@ impl Daemon {
         }
         Ok(())
     }
-}
-
-/// The TUN device that shows that this process lives. Only packets of the probe go through it.
-pub(crate) fn device(slot: Slot) -> Result<Device, Error> {
-    let name = slot.device();
-    let config = DeviceConfig { name: Some(name.to_owned()), networks: Vec::new(), mtu: 1500 };
-    let device = Device::new(&config).map_err(|error| Error::Missing(error.to_string()))?;
-    let filter = format!("/proc/sys/net/ipv4/conf/{name}/rp_filter");
-    std::fs::write(&filter, "0").map_err(Error::at(filter))?;
-    Ok(device)
 }
 
 /// Returns freed memory to the system. By itself the allocator keeps freed memory that lies between blocks in use.

@@ -8,7 +8,6 @@ use bentpipe_system::{IP, NFT};
 use caps::{CapSet, Capability};
 use nix::sys::resource::{Resource, getrlimit};
 
-use crate::daemon;
 use crate::error::Error;
 use crate::marks::Marks;
 use crate::outside;
@@ -98,8 +97,8 @@ fn probe(deployment: &Deployment) -> Vec<Finding> {
 /// Uses a slot for the moment. A proxy may run beside it.
 fn try_probe(deployment: &Deployment) -> Result<Vec<Obstacle>, Error> {
     let (held, _other) = slot::hold(true)?;
-    let device = daemon::device(held.slot)?;
-    let _installed = daemon::Installed(held.slot);
+    let device = held.slot.open_device()?;
+    let _installed = rules::Installed(held.slot);
     let with_v6 = fs::exists("/proc/sys/net/ipv6").unwrap_or(false);
     routes::install(Marks::of(deployment), held.slot, with_v6, 0..0)?;
     probe::probe(deployment, held.slot, &device)

@@ -16,7 +16,7 @@ use std::time::Duration;
 use bentpipe_scenario::deployment::Split;
 
 use crate::bucket::Gate;
-use crate::sockets::Manner;
+use crate::sight::Manner;
 
 /// One half of a proxied connection.
 pub enum Half {

@@ -25,16 +25,15 @@ use crate::class::ConnectionClass;
 use crate::engine;
 use crate::error::Error;
 use crate::half::{Answer, Half, Opening, Refusal};
-use crate::marks::{Kind, Marks};
+use crate::marks::{Kind, Marks, OPENERS};
 use crate::metrics::Reason;
 use crate::packet::{self, Syn, Tuple, Unreachable};
 use crate::places::Place;
 use crate::relay;
-use crate::rules::OPENERS;
 use crate::shared::{Expected, Inbox, Shared};
-use crate::sight::{self, Sight, Way};
+use crate::sight::{self, Manner, Sight, Way};
 use crate::slot::Slot;
-use crate::sockets::{self, Manner, RawSender};
+use crate::sockets::{self, RawSender};
 
 /// A client that has sent no SYN for this time has given up (chosen: Linux doubles the time between SYNs up to 32 s).
 const PATIENCE: Duration = Duration::from_secs(70);

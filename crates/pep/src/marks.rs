@@ -4,6 +4,9 @@ use bentpipe_scenario::deployment::{Deployment, Opener};
 
 use crate::slot::Slot;
 
+/// On which side of the proxy connections are opened.
+pub(crate) const OPENERS: [Opener; 2] = [Opener::Clients, Opener::Satellite];
+
 /// The bits of a configuration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Marks(u32);

@@ -27,9 +27,10 @@ use crate::marks::{Kind, Marks};
 use crate::packet::Tuple;
 use crate::routes;
 use crate::rules;
+use crate::sight::Manner;
 use crate::sight::{Sight, Way};
 use crate::slot::Slot;
-use crate::sockets::{self, Listeners, Manner, Ports, RawSender};
+use crate::sockets::{self, Listeners, Ports, RawSender};
 
 const TABLE: &str = "bentpipe-probe";
 /// Group of nflog (chosen, behind those of the proxies).

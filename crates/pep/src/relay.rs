@@ -22,7 +22,8 @@ use crate::half::{Answer, Ending, Half, OnEnd, Opening, Refusal};
 use crate::packet::Tuple;
 use crate::report::Report;
 use crate::shared::{Expected, Inbox, Shared};
-use crate::sockets::{self, Accepted, Manner};
+use crate::sight::Manner;
+use crate::sockets::{self, Accepted};
 
 /// Connections accepted at a time before others have their turn (chosen).
 const ACCEPTED_AT_A_TIME: usize = 64;

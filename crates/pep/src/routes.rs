@@ -10,8 +10,7 @@ use bentpipe_system::{IP, ip};
 
 use crate::engine;
 use crate::error::Error;
-use crate::marks::{Kind, Marks};
-use crate::rules::OPENERS;
+use crate::marks::{Kind, Marks, OPENERS};
 use crate::slot::{SLOTS, Slot};
 
 /// First number of the routing tables (chosen). Each slot has two: in the first one all addresses are local, the second one leads into its TUN device.

@@ -21,7 +21,7 @@ use bentpipe_system::{NFT, nft};
 use crate::early_demux;
 use crate::engine;
 use crate::error::Error;
-use crate::marks::{Kind, Marks};
+use crate::marks::{Kind, Marks, OPENERS};
 use crate::metrics::Reason;
 use crate::routes;
 use crate::sight;
@@ -35,9 +35,6 @@ const ZONE_SATELLITE: u16 = 0x6271;
 const SYN: &str = "tcp flags & (fin|syn|rst|ack) == syn";
 /// Matches packets of connections that exist: ICMP errors (1, 58), and segments of TCP (6). Numbers, because names need /etc/protocols.
 const OF_CONNECTIONS: [&str; 2] = ["meta l4proto { 1, 58 }", "tcp flags & (fin|syn|rst|ack) != syn"];
-
-/// On which side of the proxy connections are opened.
-pub(crate) const OPENERS: [Opener; 2] = [Opener::Clients, Opener::Satellite];
 
 /// The proxy to which the rules lead: its slot, and its listening sockets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -434,6 +431,19 @@ pub fn clean() -> Result<Vec<&'static str>, Error> {
     let gone: Vec<Slot> = Slot::all().filter(|slot| slot.holder().is_none()).collect();
     gone.iter().copied().try_for_each(remove)?;
     Ok(gone.into_iter().map(Slot::table).filter(is_there).collect())
+}
+
+/// The rules of a slot that are installed.
+pub(crate) struct Installed(pub Slot);
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        if let Err(error) = remove(self.0) {
+            eprintln!(
+                "bentpipe: the rules could not be removed: {error}; remove them with `bentpipe pep clean`"
+            );
+        }
+    }
 }
 
 /// Removes everything that a proxy leaves for a slot.

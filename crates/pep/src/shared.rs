@@ -19,8 +19,7 @@ use crate::metrics::{Metrics, Reason};
 use crate::packet::Tuple;
 use crate::places::{Bounds, Place, Places};
 use crate::report::Report;
-use crate::sight::Way;
-use crate::sockets::Manner;
+use crate::sight::{Manner, Way};
 
 /// Shared by all threads.
 pub(crate) struct Shared {

@@ -3,7 +3,7 @@
 //! The kernel sends them over a netlink socket (nflog), each with its mark and with the interface over which it was about to leave.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use bentpipe_scenario::deployment::Opener;
 use netlink_packet_core::{NetlinkMessage, NetlinkPayload};
@@ -13,6 +13,7 @@ use netlink_packet_netfilter::nflog::{
 use netlink_packet_netfilter::{NetfilterMessage, NetfilterMessageInner, NetfilterProtoFamily};
 use netlink_sys::Socket;
 use netlink_sys::constants::NETLINK_NETFILTER;
+use rustix::net::sockopt;
 
 use crate::slot::{SLOTS, Slot};
 
@@ -23,7 +24,7 @@ const MESSAGE: u32 = 1024;
 /// Largest packet with its attributes.
 const LARGEST: usize = 68 << 10;
 /// Bytes of all SYNs that wait for the proxy (chosen: some 4,000 SYNs).
-const WAITING: i32 = 8 << 20;
+const WAITING: usize = 8 << 20;
 
 /// The group of nflog for SYNs of this side.
 pub(crate) fn group(slot: Slot, opener: Opener) -> u16 {
@@ -44,6 +45,21 @@ pub(crate) struct Way {
     pub out: u32,
 }
 
+/// What a SYN asks of the half towards the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Manner {
+    /// Differentiated-services code point.
+    pub dscp: u8,
+    /// Maximum segment size. A packet filter on the way may have made it smaller.
+    pub mss: Option<u16>,
+    /// How it was about to leave.
+    pub way: Way,
+    /// Its interface is that of the way, whatever the routes say.
+    pub bound: bool,
+    /// The proxy, if its client waits for the answer of the server, so that the client repeats its SYN itself.
+    pub asks: Option<Slot>,
+}
+
 /// A socket that receives the SYNs of a group.
 pub(crate) struct Sight {
     socket: Socket,
@@ -56,7 +72,7 @@ impl Sight {
         let mut socket = Socket::new(NETLINK_NETFILTER)?;
         socket.bind_auto()?;
         // A kernel that refuses keeps its own size.
-        let _ = crate::sockets::set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, WAITING);
+        let _ = sockopt::set_socket_recv_buffer_size_force(&socket, WAITING);
         // The sender of a SYN that finds no room repeats it.
         socket.set_no_enobufs(true)?;
         let settings = vec![

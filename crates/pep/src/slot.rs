@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
+use bentpipe_host::{Device, DeviceConfig};
 use rustix::net::sockopt::socket_peercred;
 
 use crate::error::Error;
@@ -28,6 +29,16 @@ pub(crate) struct Slot(pub u8);
 impl Slot {
     pub fn all() -> impl Iterator<Item = Self> {
         (0..SLOTS).map(Self)
+    }
+
+    /// Opens the TUN device that shows that this process lives. Only packets of the probe go through it.
+    pub fn open_device(self) -> Result<Device, Error> {
+        let name = self.device();
+        let config = DeviceConfig { name: Some(name.to_owned()), networks: Vec::new(), mtu: 1500 };
+        let device = Device::new(&config).map_err(|error| Error::Missing(error.to_string()))?;
+        let filter = format!("/proc/sys/net/ipv4/conf/{name}/rp_filter");
+        std::fs::write(&filter, "0").map_err(Error::at(filter))?;
+        Ok(device)
     }
 
     /// Name of the table of the packet filter.

@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, SockAddr, SockRef, Socket, TcpKeepalive, Type};
 use crate::half::{Half, Telemetry};
 use crate::keepalive::Keepalive;
 use crate::packet::Tuple;
-use crate::sight::Way;
+use crate::sight::{Manner, Way};
 use crate::slot::Slot;
 
 /// Priority by which the packet filter knows SYNs that are passed on untouched.
@@ -99,21 +99,6 @@ fn transparent(address: SocketAddr) -> io::Result<Socket> {
     // If this process ends, a peer that has not received everything gets a RST instead of a FIN. Accepted sockets inherit this.
     socket.set_linger(Some(Duration::ZERO))?;
     Ok(socket)
-}
-
-/// What a SYN asks of the half towards the server.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Manner {
-    /// Differentiated-services code point.
-    pub dscp: u8,
-    /// Maximum segment size. A packet filter on the way may have made it smaller.
-    pub mss: Option<u16>,
-    /// How it was about to leave.
-    pub way: Way,
-    /// Its interface is that of the way, whatever the routes say.
-    pub bound: bool,
-    /// The proxy, if its client waits for the answer of the server, so that the client repeats its SYN itself.
-    pub asks: Option<Slot>,
 }
 
 /// Begins a connection to the server from the client's address.
