@@ -540,9 +540,12 @@ fn a_late_copy_of_a_syn_reaches_nobody_but_the_proxy() {
 #[test]
 fn a_client_hears_that_there_is_no_way() {
     let Some(world) = world() else { return };
+    world.set("p", "icmp_ratelimit", "0");
     let proxy = world.name("p");
     ip(&format!("-n {proxy} route add prohibit 10.98.0.0/16"));
     for path in BOTH {
+        // The router answers such SYNs itself, and limits its ICMP errors to one client.
+        thread::sleep(Duration::from_secs(8));
         let proxy = world.proxy(&path.class(""));
         for (address, kinds) in [
             ("10.99.0.1", [ErrorKind::NetworkUnreachable, ErrorKind::HostUnreachable]),

@@ -184,10 +184,9 @@ impl Driver {
         Ok(false)
     }
 
-    /// Writes all pending packets to the device. When a connection of a transparent stack has ended, a segment without any flag
-    /// follows. No TCP sends such a segment. It informs the packet filter, which directs connections to this device, of the end;
-    /// the filter drops the segment.
-    pub fn flush(&mut self) {
+    /// Writes a segment without any flag to the device for each connection of a transparent stack that has ended. No TCP sends such a
+    /// segment. It informs the packet filter, which directs connections to this device, of the end; the filter drops the segment.
+    pub fn report_ended(&mut self) {
         while let Some(ends) = self.stack.poll_forgotten() {
             let mut packet = Vec::with_capacity(60);
             let nothing = Payload::Bytes(&[]);
@@ -195,6 +194,11 @@ impl Driver {
                 .write_headers(&mut packet);
             self.send(&packet);
         }
+    }
+
+    /// Writes all pending packets to the device, after [`report_ended`](Self::report_ended).
+    pub fn flush(&mut self) {
+        self.report_ended();
         let now = self.now();
         let Self { stack, device, write_buffer, refused, outlet, .. } = self;
         while stack.send_packet(now, write_buffer, |pieces| {

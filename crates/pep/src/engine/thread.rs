@@ -188,6 +188,8 @@ impl Thread {
 
     /// Lets the packet filter direct the packets of a connection to this thread. The segment has flags that no TCP sends together.
     fn register(&mut self, ends: Ends) {
+        // An ended connection may have had the same ends. The report of its end would undo this.
+        self.driver.report_ended();
         let mut packet = Vec::with_capacity(60);
         let tcp = Header { flags: Flags::SYN | Flags::FIN, ..Header::default() };
         Packet { ends, ip: IpFields::default(), tcp, payload: Payload::Bytes(&[]) }
