@@ -762,7 +762,7 @@ fn copa_is_one_law() {
 
 #[test]
 fn zenith_is_one_law() {
-    agree("zenith", r#"{ "measured_start": false }"#, &ZENITH);
+    agree("zenith", "{}", &ZENITH);
 }
 
 /// Drains do not shorten the queue of others, and the flow yields until it contests it; where it grows fast, down to the smallest window.
@@ -771,7 +771,7 @@ fn zenith_is_one_law_beside_others() {
     let growths: [fn(&History) -> u64; 2] =
         [|history| history.base_us / 50_000, |history| history.base_us / 10_000];
     for growth_us in growths {
-        agree_beside("zenith", r#"{ "measured_start": false }"#, &ZENITH, 20_000, growth_us);
+        agree_beside("zenith", "{}", &ZENITH, 20_000, growth_us);
     }
 }
 

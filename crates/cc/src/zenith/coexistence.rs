@@ -1,0 +1,51 @@
+//! Beside flows that do not drain, the window grows and shrinks as CUBIC's does (RFC 9438).
+
+use bentpipe_base::Instant;
+
+use super::{Mode, SMALLEST, Zenith};
+use crate::cubic::{self, Curve};
+
+/// CUBIC's window since the last loss.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contest {
+    since: Instant,
+    curve: Curve,
+}
+
+impl Zenith {
+    /// Whoever fills the queue does not drain. The window is what it was before it yielded.
+    pub(super) fn begin_contest(&mut self, window: f64, now: Instant) {
+        self.window = window;
+        self.mode = Mode::Contest(Contest { since: now, curve: Curve::new(window, window, cubic::C) });
+    }
+
+    /// The curve at the end of the round trip that begins now.
+    pub(super) fn compete(&mut self, contest: &Contest, segments: f64, now: Instant) {
+        if self.is_used() {
+            let after_s = now.since(contest.since).as_secs_f64() + self.rtt_s;
+            let wanted = contest.curve.window(after_s).clamp(self.window, 1.5 * self.window);
+            self.window += segments * (wanted / self.window - 1.0);
+        }
+    }
+
+    /// A mark, or in a contest more losses than the path's own: once for what is in flight.
+    pub(super) fn reduce_as_cubic(&mut self, now: Instant) {
+        let before = self.window;
+        self.window = (cubic::BETA * self.window).max(SMALLEST);
+        self.round.counts = false;
+        if let Mode::Contest(contest) = &mut self.mode {
+            let w_max = cubic::next_w_max(before, contest.curve.w_max, cubic::BETA);
+            *contest = Contest { since: now, curve: Curve::new(self.window, w_max, cubic::C) };
+        } else {
+            self.end_growth();
+        }
+    }
+
+    /// The queue is gone, and its part of the window with it.
+    pub(super) fn end_contest(&mut self) {
+        if let Mode::Contest(_) = self.mode {
+            self.window = (self.rate() * (self.rtt_s - self.queue_s)).max(SMALLEST);
+            self.mode = Mode::Follow;
+        }
+    }
+}
