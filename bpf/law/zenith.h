@@ -60,37 +60,23 @@ struct bp_law {
 	bp_u64 longest;			/* longest queue that a segment has seen, forgotten over T */
 	bp_u64 now;			/* time of the newest ACK, us, as all times here */
 	bp_u64 trusted_from;		/* segments that left before tell nothing */
-	bp_u64 round_since;
-	bp_u64 step_since;
-	bp_u64 drain_until;
-	bp_u64 lowest_at;
+	bp_u64 round_since, step_since, drain_until, lowest_at;
 	bp_u64 clock_at;		/* our time of the first timestamp */
 	struct bp_windowed base;
 	struct bp_windowed out_base;	/* delay to the peer by its clock, above 2^31 */
-	bp_u32 growth;			/* share of a segment that each segment adds, 24 fractional bits */
-	bp_u32 growth_before_timeout;
+	bp_u32 growth, growth_before_timeout;	/* share of a segment that each segment adds, 24 fractional bits */
 	bp_u32 srtt;
 	bp_u32 in_flight_before;	/* most segments in flight in the round trip before */
 	bp_u32 delivered_before;	/* and what it delivered; BP_UNKNOWN after a silence */
-	bp_u32 round_delivered;
-	bp_u32 round_lost;
-	bp_u32 round_in_flight;
-	bp_u32 round_longest;
-	bp_u32 step_queue;
-	bp_u32 step_segments;
-	bp_u32 queue;			/* of the last step, and of the last ACK */
-	bp_u32 latest;
-	bp_u32 lowest;			/* since the last drain began: round trip, and delay to the peer */
-	bp_u32 lowest_out;
+	bp_u32 round_delivered, round_lost, round_in_flight, round_longest;
+	bp_u32 step_queue, step_segments;
+	bp_u32 queue, latest;		/* of the last step, and of the last ACK */
+	bp_u32 lowest, lowest_out;	/* since the last drain began: round trip, and delay to the peer */
 	bp_u32 clock_origin;
 	bp_u32 drain_queue;		/* before the last drain */
 	bp_u32 crowded_rounds;
 	bp_u32 full_drains;		/* in a row that have left most of the queue */
-	bp_u8 mode;
-	bp_u8 mode_before_timeout;
-	bp_u8 tide;
-	bp_u8 clock;
-	bp_u8 round_counts;
+	bp_u8 mode, mode_before_timeout, tide, clock, round_counts;
 	bp_u8 overflowed;		/* since the last drain */
 	bp_u8 timed_out;		/* and no new data was acknowledged since */
 };

@@ -1,7 +1,7 @@
 //! Zenith: every flow aims at the same small queueing delay as a function of its rate.
 //!
 //! A scheme of our own. `papers/zenith.md` has the law, the argument for each term, and what the law is worse at. Symbols of the note:
-//! w is `Zenith::window`, q `Zenith::queue_s`, x `Zenith::rate`, q* `Zenith::own_s`, Q `Zenith::common_s`; the others are in [`Config`].
+//! w is `Zenith::window`, q `Zenith::queue_s`, x `Zenith::rate`, q* `Zenith::own_s`; the others are in [`Config`].
 
 mod coexistence;
 mod delay;
@@ -9,21 +9,19 @@ mod drain;
 mod law;
 mod loss;
 mod start;
+mod state;
 
 use alloc::boxed::Box;
 
 use bentpipe_base::{Duration, Instant, Rate};
-use serde::{Deserialize, Serialize};
 
-use crate::parameters::{at_least_zero, fraction, positive};
 use crate::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path,
-    SENDER_ONLY, Spacing, Start, Timeout, Undo, Wants, WindowState, state,
+    SENDER_ONLY, Spacing, Start, Timeout, Undo, Wants, WindowState, state as snapshot_of,
 };
-use coexistence::Contest;
 use delay::Delay;
-use drain::{Crowd, Tide};
-use law::Step;
+pub use state::{Config, Zenith};
+use state::{Crowd, HALF, Mode, PAIR_S, Round, SMALLEST, Step, Tide};
 
 /// What `bentpipe list cc` says of it.
 pub const ENTRY: Entry = Entry {
@@ -37,133 +35,11 @@ pub const ENTRY: Entry = Entry {
     ..SENDER_ONLY
 };
 
-/// Parameters of Zenith.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// a: seconds of queue that every flow aims at, whatever its rate.
-    #[serde(deserialize_with = "positive")]
-    pub floor_s: f64,
-    /// p: seconds of queue times the root of the rate in segments a second.
-    #[serde(deserialize_with = "positive")]
-    pub price: f64,
-    /// g: share of the missing queue that one round trip corrects.
-    #[serde(deserialize_with = "fraction")]
-    pub gain: f64,
-    /// m: how much faster shares converge than the law alone would make them.
-    #[serde(deserialize_with = "positive")]
-    pub sharing: f64,
-    /// D: seconds of queue that the loss of every segment stands for.
-    #[serde(deserialize_with = "at_least_zero")]
-    pub loss_s: f64,
-    /// T: seconds over which means are taken, and between drains.
-    #[serde(deserialize_with = "positive")]
-    pub memory_s: f64,
-    /// n: share of segments that a path is believed to lose without a queue before it has shown what it loses.
-    #[serde(deserialize_with = "fraction")]
-    pub noise: f64,
-    /// r: largest share of the window by which it grows in a round trip without a queue, after the start.
-    #[serde(deserialize_with = "fraction")]
-    pub growth: f64,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            floor_s: 0.002,
-            price: 0.14,
-            gain: 0.5,
-            sharing: 4.0,
-            loss_s: 2.0,
-            memory_s: 10.0,
-            noise: 0.008,
-            growth: 0.25,
-        }
-    }
-}
-
 impl Config {
     /// A Zenith sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         Box::new(Zenith::new(*self, start))
     }
-}
-
-/// Smallest window, in segments: a receiver acknowledges every second one at once (RFC 9293, section 3.8.6.3).
-const SMALLEST: f64 = 2.0;
-/// Half of something, or twice: a queue below half of the target is none, one above twice is too long, and a window is used by half (RFC 7661).
-const HALF: f64 = 0.5;
-/// A queue below this share of the target counts as none.
-const CALM: f64 = 0.25;
-/// Pacing rate in windows per round trip: a little more than one, so that the window and not the pacing limits the rate.
-const PACE: f64 = 1.02;
-/// Seconds between segments at most: a receiver holds the ACK of a lone segment back for 40 ms. Slower flows send in pairs with this gap.
-const PAIR_S: f64 = 0.02;
-
-/// Who sets the window between drains.
-#[derive(Clone, Copy, Debug)]
-enum Mode {
-    /// No queue: each delivered segment adds this share of a segment; at the start a whole one.
-    Grow(f64),
-    /// The law.
-    Follow,
-    /// Others fill the queue: CUBIC's curve.
-    Contest(Contest),
-}
-
-/// Counts of a round trip.
-#[derive(Clone, Copy, Debug)]
-struct Round {
-    since: Instant,
-    delivered: f64,
-    lost: f64,
-    /// Most segments in flight at an ACK, what it reports included.
-    in_flight: f64,
-    /// Longest queue that two segments in a row saw, in seconds: a receiver that holds an ACK back does so once.
-    longest_s: f64,
-    /// False if its losses are those of segments that left before a reduction or a timeout.
-    counts: bool,
-}
-
-impl Round {
-    fn new(since: Instant, counts: bool) -> Self {
-        Self { since, delivered: 0.0, lost: 0.0, in_flight: 0.0, longest_s: 0.0, counts }
-    }
-}
-
-/// A Zenith sender.
-#[derive(Clone, Debug)]
-pub struct Zenith {
-    config: Config,
-    window: f64,
-    mode: Mode,
-    delay: Delay,
-    step: Step,
-    /// Queue of the last step and of the last ACK, in seconds.
-    queue_s: f64,
-    latest_s: f64,
-    /// Q's part that delays show, zero until the start has ended, and the part that losses stand for.
-    mean_s: f64,
-    loss_s: f64,
-    /// Share of segments that the path loses without a queue, and losses that it could have had and did not have.
-    noise: f64,
-    saved: f64,
-    /// Longest queue that a segment has seen, forgotten over T.
-    longest_s: f64,
-    tide: Tide,
-    crowd: Crowd,
-    round: Round,
-    /// Most segments in flight in the round trip before, and what it delivered.
-    in_flight_before: f64,
-    delivered_before: f64,
-    /// The window and the mode before a timeout, until an ACK shows that it was one.
-    before_timeout: Option<(f64, Mode)>,
-    timed_out: bool,
-    /// Segments that left before this are not measured.
-    trusted_from: Instant,
-    last_ack: Instant,
-    rtt_s: f64,
-    mss: f64,
 }
 
 impl Zenith {
@@ -347,7 +223,7 @@ impl CongestionControl for Zenith {
             (Mode::Follow, _) => "follow",
             (Mode::Contest(_), _) => "contest",
         };
-        state(self, f64::INFINITY, phase)
+        snapshot_of(self, f64::INFINITY, phase)
     }
 
     fn wants(&self) -> Wants {

@@ -2,15 +2,8 @@
 
 use bentpipe_base::Instant;
 
-use super::{Mode, SMALLEST, Zenith};
+use super::state::{Contest, Mode, SMALLEST, Zenith};
 use crate::cubic::{self, Curve};
-
-/// CUBIC's window since the last loss.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Contest {
-    since: Instant,
-    curve: Curve,
-}
 
 impl Zenith {
     /// Whoever fills the queue does not drain. The window is what it was before it yielded.
@@ -38,14 +31,6 @@ impl Zenith {
             *contest = Contest { since: now, curve: Curve::new(self.window, w_max, cubic::C) };
         } else {
             self.end_growth();
-        }
-    }
-
-    /// The queue is gone, and its part of the window with it.
-    pub(super) fn end_contest(&mut self) {
-        if let Mode::Contest(_) = self.mode {
-            self.window = (self.rate() * (self.rtt_s - self.queue_s)).max(SMALLEST);
-            self.mode = Mode::Follow;
         }
     }
 }

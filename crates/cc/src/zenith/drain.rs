@@ -3,36 +3,13 @@
 
 use bentpipe_base::Instant;
 
-use super::{HALF, Mode, Round, Zenith};
+use super::state::{Crowd, HALF, Mode, Round, SMALLEST, Tide, Zenith};
 use crate::Path;
 
 /// Share of the path that stays full in a drain. A queue that keeps more than this share of itself in one is no queue.
 const DEPTH: f64 = 0.95;
 /// Round trips with too long a queue that ask for a drain, and drains in a row that leave a queue to others.
 const DOUBTS: u32 = 3;
-
-/// The states of draining.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Tide {
-    None,
-    /// Until this time the window is so small that the queue runs empty.
-    Drain { window: f64, until: Instant },
-    /// The window is restored, and what left while it was small is still on its way.
-    Refill,
-}
-
-/// What drains have shown.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Crowd {
-    /// Round trips in a row with too long a queue, and drains in a row that have left most of the queue.
-    rounds: u32,
-    drains: u32,
-    /// The queue before the last drain, in seconds, and whether anything overflowed since.
-    pub queue_s: f64,
-    pub overflowed: bool,
-    /// The window when a drain last left no queue, or when the start ended.
-    pub window: f64,
-}
 
 impl Zenith {
     /// Begins and ends drains.
@@ -75,7 +52,11 @@ impl Zenith {
         let overflowed = core::mem::take(&mut self.crowd.overflowed);
         let contests = matches!(self.mode, Mode::Contest(_));
         if left_s < self.own_s() || (!contests && left_s < HALF * before_s) {
-            self.end_contest();
+            if contests {
+                // The queue is gone, and its part of the window with it.
+                self.window = (self.rate() * (self.rtt_s - self.queue_s)).max(SMALLEST);
+                self.mode = Mode::Follow;
+            }
             self.crowd = Crowd { window: self.window, ..Crowd::default() };
             return;
         }

@@ -2,27 +2,13 @@
 
 use core::f64::consts::E;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::Duration;
 
-use super::{HALF, Mode, PACE, SMALLEST, Tide, Zenith};
+use super::state::{HALF, Mode, PACE, SMALLEST, Step, Tide, Zenith};
 use crate::Path;
 
 /// Steps of the law in a round trip. The smallest queue of a step is what stands, not what a burst makes.
 const STEPS: u64 = 4;
-
-/// What has happened since the last step.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    since: Instant,
-    pub queue_s: f64,
-    pub segments: f64,
-}
-
-impl Step {
-    pub fn new(since: Instant) -> Self {
-        Self { since, queue_s: f64::INFINITY, segments: 0.0 }
-    }
-}
 
 impl Zenith {
     /// x, in segments a second.
@@ -33,11 +19,6 @@ impl Zenith {
     /// q*: the queue that a flow of this rate aims at, that of a segment a second where it is slower.
     pub(super) fn own_s(&self) -> f64 {
         self.config.floor_s + self.config.price / libm::sqrt(self.rate().max(1.0))
-    }
-
-    /// Q: the mean queue, and what a longer buffer would hold of the losses.
-    pub(super) fn common_s(&self) -> f64 {
-        (self.mean_s + self.loss_s).max(1e-6)
     }
 
     /// Segments a second that leave: while the window doubles, twice what the path needs, so that a queue shows early.
@@ -74,7 +55,8 @@ impl Zenith {
 
     /// Follows the mean queue fast, and moves it to the target slowly.
     fn follow(&mut self, segments: f64) {
-        let (own_s, common_s) = (self.own_s(), self.common_s());
+        // Q: the mean queue, and what a longer buffer would hold of the losses.
+        let (own_s, common_s) = (self.own_s(), (self.mean_s + self.loss_s).max(1e-6));
         // Differences between flows decay without oscillation up to g m Q / srtt = 1 / e.
         let urge = self.config.sharing.min(self.rtt_s / (E * self.config.gain * common_s));
         let apart = (2.0 * (own_s - common_s) / common_s).clamp(-1.0, 1.0);

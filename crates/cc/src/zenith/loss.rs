@@ -2,7 +2,7 @@
 
 use bentpipe_base::Instant;
 
-use super::{CALM, HALF, Mode, Round, SMALLEST, Zenith};
+use super::state::{CALM, HALF, Mode, Round, SMALLEST, Zenith};
 
 /// Segments over which the share of noise is learned, and whose noise may come in one group.
 pub(super) const NOISE_MEMORY: f64 = 1000.0;

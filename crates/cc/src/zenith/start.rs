@@ -2,7 +2,7 @@
 
 use bentpipe_base::Instant;
 
-use super::{CALM, HALF, Mode, Round, SMALLEST, Zenith};
+use super::state::{CALM, HALF, Mode, Round, SMALLEST, Zenith};
 
 impl Zenith {
     /// A queue shows that the path is full: the window becomes what the last round trip carried, and the queue aimed at. Of a window that
