@@ -83,13 +83,6 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
-        folder: "crates/check",
-        name: "bentpipe-check",
-        pure: true,
-        leans_on: &["bentpipe-base", "bentpipe-trace", "bentpipe-net"],
-        tests_lean_on: &[],
-    },
-    Room {
         folder: "crates/outcome",
         name: "bentpipe-outcome",
         pure: true,
@@ -150,7 +143,6 @@ pub const ROOMS: &[Room] = &[
         leans_on: &["bentpipe-base", "bentpipe-wire", "bentpipe-tcp", "bentpipe-host", "bentpipe-scenario"],
         tests_lean_on: &[],
     },
-    Room { folder: "crates/team", name: "bentpipe-team", pure: false, leans_on: &[], tests_lean_on: &[] },
     Room {
         folder: "crates/sim",
         name: "bentpipe-sim",
@@ -165,10 +157,8 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-tcp",
             "bentpipe-traffic",
             "bentpipe-outcome",
-            "bentpipe-check",
             "bentpipe-transports",
             "bentpipe-scenario",
-            "bentpipe-team",
         ],
         tests_lean_on: &["bentpipe-orbit", "bentpipe-weather"],
     },

@@ -100,17 +100,24 @@ impl Gauge {
     }
 }
 
+/// Time from `start`, when the first of several flows began, until their goodput had settled; they had delivered so many bytes at each sample.
+pub fn convergence(start: Instant, delivered: &[u64]) -> Option<Duration> {
+    let mut all = Gauge::default();
+    for (second, delivered) in (0..).zip(delivered) {
+        all.sample(Instant::ZERO + SAMPLE_INTERVAL * second, start, *delivered);
+    }
+    all.convergence(start)
+}
+
 /// When the first full second begins of something that begins at `start`: samples are taken at whole seconds.
 fn first_sample(start: Instant) -> Instant {
     Instant::ZERO + SAMPLE_INTERVAL * start.as_nanos().div_ceil(SAMPLE_INTERVAL.as_nanos())
 }
 
-/// The goodput of all flows.
+/// The goodput of each flow.
 #[derive(Debug, Default)]
 pub struct GoodputSampler {
-    /// Of each flow, and of all together.
     flows: Vec<Gauge>,
-    all: Gauge,
     /// Bytes delivered by now, by flow.
     pub delivered: Vec<u64>,
 }
@@ -125,27 +132,17 @@ impl GoodputSampler {
         self.delivered.iter().sum()
     }
 
-    /// All flows together, of which the first began at `first`, have delivered so many bytes by now.
-    pub fn sample_all(&mut self, now: Instant, first: Instant, delivered: u64) {
-        self.all.sample(now, first, delivered);
-    }
-
     /// Time from the start of a flow until its goodput had settled.
     pub fn of_flow(&self, flow: usize, start: Instant) -> Option<Duration> {
         self.flows.get(flow)?.convergence(start)
     }
 
-    /// Takes over what another one knows of a flow.
-    pub fn take_over(&mut self, other: &mut Self, flow: usize) {
-        self.flows.resize_with(other.flows.len(), Gauge::default);
-        if let (Some(mine), Some(gauge)) = (self.flows.get_mut(flow), other.flows.get_mut(flow)) {
-            std::mem::swap(mine, gauge);
+    /// Takes over what another one, where the flow has another number, knows of a flow.
+    pub fn take_over(&mut self, flow: usize, (other, number): (&mut Self, usize)) {
+        self.flows.resize_with(self.flows.len().max(flow + 1), Gauge::default);
+        if let Some(gauge) = other.flows.get_mut(number) {
+            std::mem::swap(&mut self.flows[flow], gauge);
         }
-    }
-
-    /// The same of all flows together, from the start of the first.
-    pub fn of_all(&self, start: Instant) -> Option<Duration> {
-        self.all.convergence(start)
     }
 }
 

@@ -17,7 +17,7 @@ mod thinned;
 
 pub use bentpipe_traffic::{CallOutcome, PlayerOutcome, StreamOutcome, TransferOutcome};
 pub use flow::{BundleOutcome, FlowOutcome, LegOutcome, RelayedOutcome, SplitOutcome};
-pub use goodput::{GoodputSampler, SAMPLE_INTERVAL};
+pub use goodput::{GoodputSampler, SAMPLE_INTERVAL, convergence};
 pub use network::{GapOutcome, LinkOutcome, MediumOutcome, NodeOutcome};
 pub use observer::{LinkEvent, Observer, Passing};
 pub use record::{Recorder, SenderToRecord};

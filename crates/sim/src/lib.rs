@@ -1,11 +1,12 @@
 //! The simulator: a world built from a scenario, and the event loop that runs it.
 //!
-//! [`run`] is all that most callers need. Reading order: `packet` (what travels), `engine::wheel` (when things happen), `world` and
-//! `network` (where), `app` (why), `host` (the connection ends), `simulation` (the event loop), `engine::follow` and `engine::process`
-//! (how packets and hosts are executed ahead of it), `observe` (what is told to those who look on, and what was measured). The results
-//! themselves stand in the crate `outcome`, checkers in `check`.
+//! [`run`] is all that most callers need. Reading order: `packet` (what travels), `engine::queue` (when things happen), `world` and
+//! `network` (where), `app` (why), `host` (the connection ends), `simulation` (the event loop), `engine::windows` (logical processes, executed
+//! in windows of time), `observe` (what observers are told, and what was measured), `check` (checkers, separate from what they check). The
+//! types of the results are in the crate `outcome`.
 
 mod app;
+mod check;
 mod engine;
 mod error;
 mod host;

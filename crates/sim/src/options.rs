@@ -1,4 +1,4 @@
-//! What a run is asked for, and how it ends.
+//! Options of a run, and how it ends.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,18 +10,18 @@ pub struct RunOptions<'a> {
     pub seed: Option<u64>,
     /// Record time series for a report.
     pub record: bool,
-    /// Let every packet carry real payload, and check from outside what the engine and the links do with it.
+    /// Let every packet carry real payload, and check conservation of packets and bytes from outside.
     pub verify: bool,
-    /// Execute each arrival at a link as an event of its own, and all hosts by turns: slower, with the same results. For tests that compare.
+    /// Execute the world event by event, each arrival at a link as an event of its own: slower, with the same results. For tests that compare.
     pub event_by_event: bool,
-    /// How many threads may execute a world that can be divided among them: one of processes, or one whose routes change with flows that never have
-    /// a link in common. One that somebody watches, or whose number of events is limited, takes one. No result depends on it.
+    /// Threads that may execute the logical processes of a world. A world takes one thread if it cannot be divided, if it is watched, or if the
+    /// number of its events is limited. No result depends on it.
     pub threads: Option<NonZeroUsize>,
-    /// Stop after so many events.
+    /// Stop after this number of events.
     pub max_events: Option<u64>,
     /// Stop soon after this is raised.
     pub stop: Option<&'a AtomicBool>,
-    /// Told the simulated seconds so far, now and then.
+    /// Called with the simulated seconds so far, from time to time.
     pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
 }
 
@@ -33,9 +33,10 @@ impl RunOptions<'_> {
 }
 
 /// Why a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ended {
     /// The simulated time was over.
+    #[default]
     InTime,
     /// The stop flag was raised.
     Stopped,

@@ -7,15 +7,15 @@ use bentpipe_outcome::{Observer, Outcome, Series};
 use bentpipe_scenario::{Scenario, Topology};
 
 use crate::BuildError;
-use crate::engine::shares::run_shares;
+use crate::engine::partition::partition;
 use crate::observe::measure::{Circumstances, outcome};
 use crate::observe::monitor::{Monitor, Silent};
 use crate::observe::watch::Watch;
 use crate::options::{Ended, RunOptions};
-use crate::simulation::Simulation;
+use crate::simulation::{Finished, Simulation};
 use crate::world::World;
 
-/// What a run gave.
+/// The results of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunResult {
     /// The measurements.
@@ -24,7 +24,7 @@ pub struct RunResult {
     pub series: Option<Series>,
     /// Why the run ended.
     pub ended: Ended,
-    /// What broke the rules, if the run was verified. Empty if all is well.
+    /// Violations that the checkers found, if the run was verified.
     pub violations: Vec<String>,
 }
 
@@ -57,45 +57,43 @@ fn conduct(
     let seed = options.seed.unwrap_or(scenario.seed);
     let mut topology = Topology::new(scenario)?;
     let world = World::new(scenario, &mut topology, seed)?;
-    let conduct = Conduct { scenario, options, topology: &topology, seed, begin };
-    if !options.record && !options.verify && observer.is_none() {
-        let again = || {
-            let mut topology = Topology::new(scenario).expect(BUILT_BEFORE);
-            let world = World::new(scenario, &mut topology, seed).expect(BUILT_BEFORE);
-            conduct.simulation(world, Silent)
-        };
-        let mut simulation = conduct.simulation(world, Silent);
-        let ended = run_shares(&mut simulation, options, again).unwrap_or_else(|| simulation.run(options));
-        return Ok(conduct.result(&mut simulation, ended));
+    let until = Instant::ZERO + scenario.duration;
+    let (mut series, mut violations) = (None, Vec::new());
+    let mut finished = if options.record || options.verify || observer.is_some() {
+        let watch = Watch::new((&world, scenario, &topology), options, observer);
+        let (finished, watch) = run_by_events(world, until, watch, options);
+        (series, violations) = watch.finish(finished.now, (&finished.links, finished.packets));
+        finished
+    } else {
+        run_silent(world, until, options)
+    };
+    let circumstances = Circumstances { seed, wall: begin.elapsed() };
+    let outcome = outcome(scenario, &topology, &mut finished, circumstances);
+    Ok(RunResult { outcome, series, ended: finished.ended, violations })
+}
+
+/// Executes a world without a monitor: as logical processes, if it can be divided.
+fn run_silent(mut world: World, until: Instant, options: &RunOptions<'_>) -> Finished {
+    let may_divide = !options.event_by_event && options.max_events.is_none();
+    match may_divide.then(|| partition(&mut world, until)).flatten() {
+        Some(mut partition) => {
+            let ended = partition.run(options);
+            partition.finish(world.core, ended)
+        }
+        None => run_by_events(world, until, Silent, options).0,
     }
-    let watch = Watch::new((&world, scenario, &topology), options, observer);
-    let mut simulation = conduct.simulation(world, watch);
+}
+
+/// Executes a world event by event.
+fn run_by_events<M: Monitor>(
+    world: World,
+    until: Instant,
+    monitor: M,
+    options: &RunOptions<'_>,
+) -> (Finished, M) {
+    let chains = !M::MONITORS && !options.event_by_event;
+    let mut simulation = Simulation::new(world, until, monitor, chains);
     let ended = simulation.run(options);
-    let mut result = conduct.result(&mut simulation, ended);
-    let (now, used) = (simulation.now, simulation.packets_inside());
-    (result.series, result.violations) = simulation.monitor.finish(now, (&simulation.links, used));
-    Ok(result)
-}
-
-const BUILT_BEFORE: &str = "the same world was built before";
-
-/// A run and its circumstances.
-struct Conduct<'a> {
-    scenario: &'a Scenario,
-    options: &'a RunOptions<'a>,
-    topology: &'a Topology<'a>,
-    seed: u64,
-    begin: time::Instant,
-}
-
-impl Conduct<'_> {
-    fn simulation<M: Monitor>(&self, world: World, monitor: M) -> Simulation<M> {
-        Simulation::new(world, Instant::ZERO + self.scenario.duration, monitor, self.options)
-    }
-
-    fn result<M: Monitor>(&self, simulation: &mut Simulation<M>, ended: Ended) -> RunResult {
-        let circumstances = Circumstances { seed: self.seed, wall: self.begin.elapsed() };
-        let outcome = outcome(self.scenario, self.topology, simulation, circumstances);
-        RunResult { outcome, series: None, ended, violations: Vec::new() }
-    }
+    let now = simulation.now;
+    simulation.finish(now, ended)
 }

@@ -2,27 +2,28 @@
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::Link;
+use bentpipe_outcome::{GoodputSampler, convergence};
 use bentpipe_scenario::{LinkId, Transport};
 
 use crate::app::session::AgentPacket;
 use crate::engine::key::{EventKey, EventTarget};
-use crate::engine::partition::partition;
-use crate::engine::process::Processes;
-use crate::engine::share::Share;
-use crate::engine::shared_link::SharedLink;
+use crate::engine::message::Message;
+use crate::engine::queue::EventQueue;
 use crate::engine::targets::Targets;
-use crate::engine::tuning::EVENTS_PER_CHECK;
-use crate::engine::wheel::Wheel;
 use crate::ids::EndId;
 use crate::network::core::NetworkCore;
 use crate::network::hop::Hop;
+use crate::network::port::Port;
 use crate::observe::monitor::Monitor;
 use crate::options::{Ended, RunOptions};
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::{PacketContents, PacketPool};
 use crate::world::{End, Flow, World};
 
-/// A world while it is executed.
+/// Events between two looks at the stop flag, the event budget and the progress report.
+const EVENTS_PER_CHECK: u64 = 1 << 14;
+
+/// A world, or a logical process of one, while it is executed.
 pub(crate) struct Simulation<M> {
     pub links: Vec<Link<PacketHandle>>,
     pub routes: Vec<Hop>,
@@ -31,56 +32,60 @@ pub(crate) struct Simulation<M> {
     /// Pairs of ends that no connection uses, by their sending end.
     pub vacant: Vec<EndId>,
     pub core: NetworkCore,
-    pub shared_links: Vec<SharedLink>,
-    pub processes: Processes,
-    /// The part of this thread, if several execute the world.
-    pub share: Option<Share>,
+    /// Where packets of other logical processes come in, and the packets that go out to them.
+    pub ports: Vec<Port>,
+    pub sent: Vec<Message>,
     /// Packets of agents, by the indices of their contents.
     pub packets: Vec<Option<AgentPacket>>,
     pub pool: PacketPool,
     /// The packet that is being written or read.
     pub scratch: PacketContents,
-    pub wheel: Wheel,
+    pub queue: EventQueue,
     pub targets: Targets,
     pub until: Instant,
-    /// Nothing is followed ahead of time beyond this: the end, or the next change of the routes.
+    /// No packet is offered to a link ahead of time that would arrive after this: the end, or the next change of the routes.
     pub horizon: Instant,
     pub now: Instant,
-    /// The event that is being executed, if there is a monitor.
+    /// The event that is being executed.
     pub key: EventKey,
-    /// The longest lookahead of a shared link.
-    pub lookahead: Duration,
     /// Arrivals at the far ends of links, and deadlines.
     pub events: u64,
-    /// Iterations of the event loop.
-    pub turns: u64,
+    /// Samples the goodput of each flow.
+    pub goodput: GoodputSampler,
+    /// Bytes that all flows had delivered at each sample.
+    pub delivered: Vec<u64>,
     pub monitor: M,
 }
 
+/// What a simulation leaves when it has ended, with the books of its flows closed.
+#[derive(Debug, Default)]
+pub(crate) struct Finished {
+    pub now: Instant,
+    pub ended: Ended,
+    pub links: Vec<Link<PacketHandle>>,
+    pub flows: Vec<Flow>,
+    pub core: NetworkCore,
+    pub goodput: GoodputSampler,
+    /// Bytes that all flows had delivered at each sample.
+    pub delivered: Vec<u64>,
+    pub events: u64,
+    /// Packets on links.
+    pub packets: usize,
+}
+
 impl<M: Monitor> Simulation<M> {
-    /// A world at rest that will run until `until`.
-    pub fn new(world: World, until: Instant, monitor: M, options: &RunOptions<'_>) -> Self {
-        let World { mut links, salts, mut routes, flows, mut core, .. } = world;
-        // Middleboxes read the queues of links as they are now.
-        let goes_ahead = core.is_empty() && !options.event_by_event;
-        let (shared_links, processes) =
-            if goes_ahead { partition(&mut links, &mut routes, &flows) } else { Default::default() };
-        if !options.event_by_event {
-            core.set_origins(&flows, &routes);
+    /// A world at rest that will run until `until`. If it `chains` links, packets are offered to some of them ahead of time.
+    pub fn new(world: World, until: Instant, monitor: M, chains: bool) -> Self {
+        let World { links, salts, routes, ports, entries, flows, core, .. } = world;
+        let mut queue = EventQueue::new(until);
+        let targets = Targets::add(&mut queue, (&flows, &core), (&ports, salts));
+        targets.schedule(&mut queue, &core);
+        for (flow, state) in (0..).zip(&flows).filter(|(_, state)| state.sides[0]) {
+            queue.schedule(flow, state.start);
         }
-        let lookahead = shared_links.iter().map(|shared_link| shared_link.lookahead).max();
-        let mut wheel = Wheel::new(until);
-        let targets = Targets::add(&mut wheel, (&flows, &core), processes.len(), salts);
-        targets.schedule(&mut wheel, &core);
         // What grows bit by bit would leave holes in memory behind it.
         let connections = flows.iter().filter(|flow| flow.transport == Transport::Tcp).count();
         let ends = Vec::with_capacity(2 * (connections + core.legs.len()));
-        if processes.is_empty() {
-            wheel.reserve(ends.capacity());
-            for (flow, state) in flows.iter().enumerate() {
-                wheel.schedule(flow as EventTarget, state.start);
-            }
-        }
         let mut simulation = Self {
             links,
             routes,
@@ -88,83 +93,46 @@ impl<M: Monitor> Simulation<M> {
             ends,
             vacant: Vec::new(),
             core,
-            shared_links,
-            processes,
-            share: None,
+            ports: ports.iter().map(|_| Port::default()).collect(),
+            sent: Vec::new(),
             packets: Vec::new(),
             pool: PacketPool::default(),
             scratch: PacketContents::default(),
-            wheel,
+            queue,
             targets,
             until,
             horizon: until,
             now: Instant::ZERO,
             key: EventKey::NEVER,
-            lookahead: lookahead.unwrap_or(Duration::ZERO),
             events: 0,
-            turns: 0,
+            goodput: GoodputSampler::default(),
+            delivered: Vec::new(),
             monitor,
         };
-        simulation.find_chains(&[]);
+        if chains {
+            simulation.prepare_chains(entries);
+        }
         simulation
     }
 
     /// Executes all events until the end.
     pub fn run(&mut self, options: &RunOptions<'_>) -> Ended {
-        if !self.processes.is_empty() {
-            self.start_processes();
-        }
-        let ended = self.run_events(options);
-        while let Some(id) = self.shared_links.iter().position(|shared_link| shared_link.batch.len() > 0) {
-            self.let_batch_through(id as u32, self.until);
-        }
-        self.end();
-        debug_assert_eq!(
-            self.pool.used(),
-            self.links.iter().map(Link::packets_inside).sum::<usize>() + self.core.media.packets_inside(),
-            "every packet is on a link"
-        );
-        ended
-    }
-
-    /// Brings links and media up to date when nothing will happen any more.
-    pub(crate) fn end(&mut self) {
-        self.empty_channels();
-        for link in 0..self.links.len() {
-            // Queues decide when they are asked.
-            self.links[link].backlog(self.now);
-            self.reclaim_dropped(
-                link as LinkId,
-                self.wheel.key(self.now, self.targets.first_link + link as LinkId),
-            );
-        }
-        self.settle_media(self.now);
-    }
-
-    fn run_events(&mut self, options: &RunOptions<'_>) -> Ended {
         let budget = options.max_events.unwrap_or(u64::MAX);
+        let mut turns = 0;
         loop {
-            let pause_at = (self.turns + EVENTS_PER_CHECK).min(budget);
-            while self.turns < pause_at {
-                let Some((now, target)) = self.wheel.pop() else {
+            let pause_at = (turns + EVENTS_PER_CHECK).min(budget);
+            while turns < pause_at {
+                let Some(key) = self.queue.pop_before(Instant::FAR_FUTURE) else {
                     self.now = self.until;
                     return Ended::InTime;
                 };
-                self.now = now;
-                self.turns += 1;
-                self.prefetch_ahead();
-                if M::MONITORS {
-                    self.key = self.wheel.key(now, target);
-                    if self.monitor.is_due() {
-                        self.monitor.read(self.told_until());
-                    }
-                }
-                self.happen(target);
+                turns += 1;
+                self.dispatch(key);
             }
             if options.is_stopped() {
                 return Ended::Stopped;
             }
-            if self.turns >= budget {
+            if turns >= budget {
                 return Ended::OutOfEvents;
             }
             if let Some(progress) = options.progress {
@@ -173,35 +141,41 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// The monitor has been told of all that happens before this time: packets that came to shared links before are through, and those that
-    /// came to input channels have been taken in.
-    fn told_until(&self) -> Instant {
-        self.processes.first_message(&self.pool).min(self.now - self.lookahead)
+    /// Executes all events before a time.
+    pub fn run_until(&mut self, limit: Instant) {
+        while let Some(key) = self.queue.pop_before(limit) {
+            self.dispatch(key);
+        }
     }
 
-    /// Packets on links.
-    pub fn packets_inside(&self) -> usize {
-        self.pool.used() - self.core.media.packets_inside()
+    /// Time of the next event.
+    pub fn next_time(&mut self) -> Instant {
+        self.queue.next_time()
     }
 
-    pub(crate) fn happen(&mut self, target: EventTarget) {
-        if target >= self.targets.first_end {
-            self.check_deadline(target - self.targets.first_end);
-        } else if target >= self.targets.first_link {
-            self.deliver(target - self.targets.first_link);
-        } else if target >= self.targets.first_process {
-            self.wake_process(target - self.targets.first_process);
-        } else if target == self.targets.window {
-            self.happen_between_processes();
-        } else {
-            self.events += 1;
-            self.happen_elsewhere(target);
+    /// Events so far.
+    pub fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Executes an event.
+    fn dispatch(&mut self, key: EventKey) {
+        (self.now, self.key) = (key.time, key);
+        let Targets { first_port, first_link, first_end, .. } = self.targets;
+        match key.target {
+            end if end >= first_end => self.check_deadline(end - first_end),
+            link if link >= first_link => self.deliver(link - first_link),
+            port if port >= first_port => self.deliver_port(port - first_port),
+            other => self.dispatch_rare(other),
         }
     }
 
     /// An event of an application, a middlebox, a proxy, a shared medium or the routes, or a sample of goodput.
-    #[inline(never)]
-    fn happen_elsewhere(&mut self, target: EventTarget) {
+    fn dispatch_rare(&mut self, target: EventTarget) {
+        if target == self.targets.sampler {
+            return self.sample_goodput(target);
+        }
+        self.events += 1;
         if target < self.targets.first_middlebox {
             self.wake(target);
         } else if target < self.targets.first_proxy {
@@ -210,10 +184,65 @@ impl<M: Monitor> Simulation<M> {
             self.kill_proxy(target - self.targets.first_proxy);
         } else if target >= self.targets.first_medium {
             self.deliver_medium(target - self.targets.first_medium);
-        } else if target == self.targets.sampler {
-            self.sample_goodput(target);
         } else {
             self.change_routes(self.now);
         }
+    }
+
+    /// Brings links and media up to date and closes the books of the flows: nothing is executed after `now`.
+    pub fn finish(mut self, now: Instant, ended: Ended) -> (Finished, M) {
+        self.now = now;
+        for link in 0..self.links.len() {
+            // Queues decide when they are asked.
+            self.links[link].backlog(now);
+            self.reclaim_dropped(link as LinkId);
+        }
+        self.settle_media(now);
+        let packets = self.pool.used() - self.core.media.packets_inside();
+        let on_links: usize = self.links.iter().map(Link::packets_inside).sum();
+        let coming: usize = self.ports.iter().map(|port| port.coming.len()).sum();
+        debug_assert_eq!(packets, on_links + coming, "every packet is on a link or comes in by a port");
+        self.close_books();
+        let Self { links, flows, core, goodput, delivered, events, monitor, .. } = self;
+        (Finished { now, ended, links, flows, core, goodput, delivered, events, packets }, monitor)
+    }
+
+    /// Adds what the present connections counted to the books of their flows.
+    fn close_books(&mut self) {
+        let vacant = std::mem::take(&mut self.vacant);
+        let mut ends = std::mem::take(&mut self.ends);
+        let mut used = vec![true; ends.len()];
+        for sender in vacant {
+            used[sender as usize] = false;
+            used[sender as usize + 1] = false;
+        }
+        // The books take memory, too: each end goes as soon as it is not needed any more, and its room soon after. The first are taken first.
+        ends.reverse();
+        for (index, used) in used.into_iter().enumerate() {
+            let Some(end) = ends.pop() else { break };
+            if used {
+                self.keep_books_of(&end, index % 2);
+            }
+            if ends.len() < ends.capacity() - ends.capacity() / 16 {
+                ends.shrink_to_fit();
+            }
+        }
+    }
+}
+
+impl Finished {
+    /// Takes the goodput over of the flows that have their receivers in a part of the world, where `flows` are their numbers here.
+    pub fn add_goodput(&mut self, part: &mut Self, flows: &[u32]) {
+        for (there, here) in flows.iter().enumerate().filter(|(there, _)| part.flows[*there].sides[1]) {
+            self.goodput.take_over(*here as usize, (&mut part.goodput, there));
+        }
+        self.delivered.resize(self.delivered.len().max(part.delivered.len()), 0);
+        self.delivered.iter_mut().zip(&part.delivered).for_each(|(all, part)| *all += part);
+    }
+
+    /// Time from the start of the first flow until the goodput of all flows together had settled.
+    pub fn convergence(&self) -> Option<Duration> {
+        let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
+        convergence(first, &self.delivered)
     }
 }

@@ -19,7 +19,6 @@ use bentpipe_traffic::{Application, Interest, on_off};
 use crate::BuildError;
 use crate::app::application::{application, style};
 use crate::app::session::Session;
-use crate::engine::process::Timer;
 use crate::host::proxy::{Proxy, Relay};
 use crate::ids::{EndId, FlowId};
 use crate::network::core::{MiddleboxNode, NetworkCore};
@@ -28,26 +27,27 @@ use crate::network::medium::{Media, link_config, link_name};
 use crate::packet::handle::PacketHandle;
 
 /// Links, routes and flows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct World {
     pub links: Vec<Link<PacketHandle>>,
     /// The salt of each link, all different, for packets that come over several at the same time.
     pub salts: Vec<u32>,
-    /// All routes, one after the other: each closed by [`ARRIVED`], or twice the hop that asks the routing table.
+    /// All routes, one after the other: each closed by [`ARRIVED`] or [`Special::Exit`], or twice the hop that asks the routing table.
     pub routes: Vec<Hop>,
+    /// In a logical process the salt of each port, and where routes begin behind which port.
+    pub ports: Vec<u32>,
+    pub entries: Vec<(u32, u32)>,
     pub flows: Vec<Flow>,
-    /// What the connections from one host to another know together.
-    memories: BTreeMap<(NodeId, NodeId), PathMemory>,
+    /// The memory that connections from one host to another share.
+    pub memories: BTreeMap<(NodeId, NodeId), PathMemory>,
     pub core: NetworkCore,
     /// Flows of PETRA between neighbouring relay entities.
     pub relayed: BTreeMap<[NodeId; 2], u32>,
 }
 
-/// One end of a connection and what the network must know of it.
+/// One end of a connection, with its address and its route.
 pub(crate) struct End {
     pub connection: Connection,
-    /// When it is to be woken, in a world of processes.
-    pub timer: Timer,
     /// Where its route begins.
     pub route: u32,
     /// Bytes of headers of its packets.
@@ -57,11 +57,11 @@ pub(crate) struct End {
     pub flow: FlowId,
     /// The leg that it belongs to: the first of a flow has the number of the flow, see [`Leg`] for the others.
     pub leg_id: u32,
-    /// What stands for it on the other side of a proxy.
+    /// The end on the other side of a proxy.
     pub relay: Relay,
     /// How many connections used this place before; [`DEAD`] while its proxy is.
     pub incarnation: u32,
-    /// What the application wants to know.
+    /// The events that the application reacts to.
     pub interest: Interest,
 }
 
@@ -83,14 +83,14 @@ pub(crate) struct Flow {
     pub group: u32,
     pub index: u32,
     pub application: Application,
-    /// What carries it.
+    /// The transport protocol.
     pub transport: Transport,
     /// The agents of a transport that is not TCP and not plain packets.
     pub session: Option<Box<Session>>,
-    /// When it begins.
+    /// Time at which it begins.
     pub start: Instant,
     pub header_bytes: u32,
-    /// What nodes on the way may know of its packets, if they are encrypted.
+    /// The header fields that nodes on the way can read, if its packets are encrypted.
     pub reveals: Option<Reveals>,
     /// Where the routes of sender and receiver begin.
     pub routes: [u32; 2],
@@ -102,6 +102,10 @@ pub(crate) struct Flow {
     pub configs: [Arc<Config>; 2],
     /// Feeds the algorithms of its connections.
     pub seeds: Rng,
+    /// Whether its sender and its receiver are in this part of the world.
+    pub sides: [bool; 2],
+    /// The sending end of the connection opened last.
+    pub first_end: Option<EndId>,
     /// The sending end of its present connection.
     pub sender: Option<EndId>,
     /// Bytes that its present connection was or is to be given.
@@ -117,16 +121,16 @@ pub(crate) struct Flow {
     pub counts: Counts,
 }
 
-/// What a flow counts besides its connections.
+/// Counters of a flow, besides those of its connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// What connections counted that are gone, once there are any: few flows have several.
+    /// Counters of the connections that are closed; none while there are none.
     gone: Option<Box<Gone>>,
-    /// When the present file or page was begun; far before the first.
+    /// Time at which the present file or page was begun; [`Instant::FAR_FUTURE`] before the first.
     pub begun: Instant,
     /// Files or pages completed.
     pub completed: u64,
-    /// Sum of the times that took.
+    /// Sum of the completion times.
     pub completion_sum: Duration,
     /// Its data packets that links lost.
     pub lost_packets: u64,
@@ -137,14 +141,26 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What connections counted that are gone, to be read.
+    /// A copy of the counters of closed connections.
     pub fn of_gone(&self) -> Gone {
         self.gone.as_deref().cloned().unwrap_or_default()
     }
 
-    /// The same, to be changed.
+    /// The counters of closed connections, to be changed.
     pub fn gone(&mut self) -> &mut Gone {
         self.gone.get_or_insert_default()
+    }
+
+    /// Adds what the receiver of the flow counted elsewhere.
+    fn add(&mut self, receiver: Self) {
+        self.lost_packets += receiver.lost_packets;
+        self.plain_packets += receiver.plain_packets;
+        self.plain_bytes += receiver.plain_bytes;
+        if let Some(gone) = receiver.gone {
+            let all = self.gone();
+            all.stats[1] += gone.stats[1];
+            all.aborted = all.aborted.or(gone.aborted);
+        }
     }
 
     /// Bytes that their receivers delivered.
@@ -153,7 +169,7 @@ impl Counts {
     }
 }
 
-/// What the connections of a flow counted that are gone.
+/// Counters of the connections of a flow that are closed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gone {
     /// Statistics of senders and of receivers.
@@ -168,7 +184,7 @@ pub(crate) struct Gone {
     pub aborted: Option<&'static str>,
 }
 
-/// 32-bit FNV-1a: spreads names.
+/// 32-bit FNV-1a hash of a name and a direction.
 pub(crate) fn label(name: &str, direction: &str) -> u32 {
     let bytes = name.bytes().chain(direction.bytes());
     bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
@@ -200,10 +216,9 @@ impl World {
             Media::new(topology, seed).map_err(|(link, error)| refused(&topology.link(link), error))?;
         let core = NetworkCore { media, ..NetworkCore::new(scenario, topology) };
         let relayed = Self::count_relayed(topology, scenario)?;
-        let (routes, memories) = Default::default();
         let count = scenario.flows.iter().map(|group| group.count as usize).sum();
         let flows = Vec::with_capacity(count);
-        let mut world = Self { links, salts, routes, flows, core, memories, relayed };
+        let mut world = Self { links, salts, flows, core, relayed, ..Self::default() };
         for (index, group) in scenario.flows.iter().enumerate() {
             if scenario.flows[..index].iter().any(|other| other.name == group.name) {
                 return Err(BuildError::Twice(group.name.clone()));
@@ -393,6 +408,8 @@ impl Flow {
             labels: [label(name, ">"), label(name, "<")],
             configs,
             seeds: stream("connection"),
+            sides: [true; 2],
+            first_end: None,
             sender: None,
             wanted: 0,
             written: 0,
@@ -401,6 +418,33 @@ impl Flow {
             onward: 0..0,
             counts: Counts { begun: Instant::FAR_FUTURE, ..Counts::default() },
         }
+    }
+
+    /// The same flow where only its receiver is; only its sender stays here. The two [have nothing to do](Application::sides_are_apart)
+    /// with each other but by packets.
+    pub fn split_off_receiver(&mut self) -> Self {
+        self.sides = [true, false];
+        Self {
+            application: Application::Bulk,
+            session: None,
+            reveals: self.reveals,
+            routes: self.routes,
+            nodes: self.nodes,
+            labels: self.labels,
+            configs: self.configs.clone(),
+            seeds: self.seeds.clone(),
+            sides: [false, true],
+            onward: 0..0,
+            counts: Counts { begun: Instant::FAR_FUTURE, ..Counts::default() },
+            ..*self
+        }
+    }
+
+    /// The flow with what its other side counted elsewhere.
+    pub fn merged_with(self, other: Self) -> Self {
+        let (mut sender, receiver) = if self.sides[0] { (self, other) } else { (other, self) };
+        sender.counts.add(receiver.counts);
+        sender
     }
 
     /// Its name, as a member of its group.

@@ -1,5 +1,5 @@
-//! The partition of a world into logical processes, and packets that are followed ahead of time, change nothing: results, and everything
-//! that an observer sees, are those of the same world executed event by event. Nor does it matter whether somebody observes.
+//! Windows of logical processes and chained links change nothing: results are those of the same world executed event by event. Neither does
+//! observing, nor the number of threads.
 
 mod common;
 
@@ -227,7 +227,7 @@ fn nor_where_the_routes_change() {
     }
 }
 
-/// Flows with ways of their own are executed by threads of their own, and take over links from each other.
+/// Flows with ways of their own take over links from each other.
 #[test]
 fn nor_where_links_change_from_one_flow_to_another() {
     for seed in 0..12 {

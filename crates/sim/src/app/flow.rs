@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
+use crate::check::HostEvent;
 use bentpipe_base::{Instant, Segment};
-use bentpipe_check::HostEvent;
 use bentpipe_scenario::Transport;
 use bentpipe_tcp::{Connection, State};
 use bentpipe_traffic::{Application, Interest, SourceApp};
 
 use crate::engine::key::{Class, Tie};
-use crate::engine::process::Timer;
 use crate::host::proxy::Relay;
 use crate::ids::{EndId, FlowId};
 use crate::network::hop::Here;
@@ -20,14 +19,10 @@ use crate::simulation::Simulation;
 use crate::world::End;
 
 impl<M: Monitor> Simulation<M> {
-    /// Sees to it that a flow is woken at a time or earlier, or at once if that is over.
+    /// Schedules a flow at a time or earlier; at once if that time has passed.
     pub(crate) fn wake_flow_at(&mut self, id: FlowId, at: Instant) {
         let at = at.max(self.now);
-        if self.processes.is_empty() {
-            self.wheel.schedule(id, at);
-        } else {
-            self.processes.set_timer(id, at, self.until);
-        }
+        self.queue.schedule(id, at);
     }
 
     /// The timer of an application expires: it starts, or sends its next page or packet.
@@ -95,7 +90,6 @@ impl<M: Monitor> Simulation<M> {
         };
         let new = |(side, connection)| End {
             connection,
-            timer: Timer::OFF,
             route: routes[side],
             header_bytes: flow.header_bytes,
             label: labels[side],
@@ -110,7 +104,7 @@ impl<M: Monitor> Simulation<M> {
             Some(first) => {
                 for (id, new) in (first..).zip(pair) {
                     let tie = Tie { class: Class::Timer, salt: new.label };
-                    self.wheel.set_tie(self.targets.first_end + id, tie);
+                    self.queue.set_tie(self.targets.first_end + id, tie);
                     let end = &mut self.ends[id as usize];
                     *end = End { incarnation: end.incarnation, ..new };
                 }
@@ -118,15 +112,11 @@ impl<M: Monitor> Simulation<M> {
             }
             None => {
                 self.ends.extend(pair);
-                if self.processes.is_empty() {
-                    self.wheel.add_targets(Class::Timer, labels);
-                } else {
-                    let links = routes.map(|route| self.routes[route as usize]);
-                    self.processes.note_opened(id, self.ends.len() as EndId - 2, links);
-                }
+                self.queue.add_targets(Class::Timer, labels);
                 self.ends.len() as EndId - 2
             }
         };
+        self.flows[id as usize].first_end = Some(first);
         if !self.flows[id as usize].onward.is_empty() {
             self.prepare_relay(first);
         } else if self.flows[id as usize].spoofed && interest != Interest::Everything {
@@ -135,16 +125,25 @@ impl<M: Monitor> Simulation<M> {
         first
     }
 
+    /// The sending end of the connection of a flow; where only its receiver is, it is opened when the first packet comes.
+    pub(crate) fn first_end_of(&mut self, id: FlowId) -> EndId {
+        self.flows[id as usize].first_end.unwrap_or_else(|| {
+            let first = self.open(id, id);
+            self.flows[id as usize].sender = Some(first);
+            first
+        })
+    }
+
     /// Tells the monitor of a new pair of ends, whose data come from the end `inward`, if there is one.
     pub(crate) fn announce(&mut self, first: EndId, inward: Option<EndId>) {
         let leg_id = self.ends[first as usize].leg_id;
         for end in [first, first + 1] {
             self.ends[end as usize].connection.set_tracing(self.monitor.traces(end));
-            self.monitor.end(self.key, end, HostEvent::Opened { leg_id, inward });
+            self.monitor.end(self.now, end, HostEvent::Opened { leg_id, inward });
         }
     }
 
-    /// Gives the present connection of a flow as much as it takes of what it is to be given.
+    /// Writes the flow's remaining data into the connection's send buffer, as far as it has room.
     pub(crate) fn write(&mut self, id: FlowId) {
         let flow = &mut self.flows[id as usize];
         let Some(sender) = flow.sender else { return };
@@ -156,12 +155,12 @@ impl<M: Monitor> Simulation<M> {
         if matches!(flow.application, Application::Bulk) {
             connection.write_endlessly(self.now);
             flow.written = flow.wanted;
-            self.monitor.end(self.key, sender, HostEvent::Wrote(rest));
+            self.monitor.end(self.now, sender, HostEvent::Wrote(rest));
             return;
         }
         let taken = connection.write(self.now, rest);
         flow.written += taken;
-        self.monitor.end(self.key, sender, HostEvent::Wrote(taken));
+        self.monitor.end(self.now, sender, HostEvent::Wrote(taken));
         if flow.application.closes_after() == Some(flow.written) {
             connection.close(self.now);
         }
@@ -214,7 +213,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Clears away a connection that is over at both ends, so that a flow of many pages needs few places.
+    /// Frees the places of a connection that is closed at both ends, so that a flow of many pages needs few places.
     pub(crate) fn retire(&mut self, sender: EndId) {
         if !self.flows[self.ends[sender as usize].flow as usize].onward.is_empty() {
             return self.retire_chain(sender);
@@ -228,7 +227,7 @@ impl<M: Monitor> Simulation<M> {
             return;
         }
         for (side, end) in pair.into_iter().enumerate() {
-            self.wheel.cancel(self.targets.first_end + end);
+            self.queue.cancel(self.targets.first_end + end);
             let end = &mut self.ends[end as usize];
             flow.counts.retire(side, &end.connection);
             end.incarnation += 1;
@@ -287,7 +286,7 @@ impl<M: Monitor> Simulation<M> {
         self.flows[id as usize].application.source_app()
     }
 
-    /// The receiving end of a source's connection read so many bytes.
+    /// The receiving end of a source's connection read `bytes`.
     pub(crate) fn note_read(&mut self, end: EndId, bytes: u64) {
         let (now, flow) = (self.now, self.ends[end as usize].flow);
         if let Some(app) = self.source_app_of(flow) {

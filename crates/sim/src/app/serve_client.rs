@@ -1,6 +1,6 @@
 //! Clients at work: they open connections and ask, and their server answers.
 
-use bentpipe_check::HostEvent;
+use crate::check::HostEvent;
 use bentpipe_tcp::Events;
 use bentpipe_traffic::{Act, ClientApp};
 
@@ -73,7 +73,7 @@ impl<M: Monitor> Simulation<M> {
             return;
         }
         let taken = self.ends[end as usize].connection.write(self.now, rest);
-        self.monitor.end(self.key, end, HostEvent::Wrote(taken));
+        self.monitor.end(self.now, end, HostEvent::Wrote(taken));
         if let Some(state) = self.client_app_of(id).and_then(|app| app.state(number)) {
             state.unwritten[side] -= taken;
         }
@@ -96,7 +96,7 @@ impl<M: Monitor> Simulation<M> {
         let number = self.client_app_of(flow).and_then(|app| app.number_of((end % 2) as usize, end));
         if events.contains(Events::READABLE) {
             let bytes = self.ends[end as usize].connection.read(self.now, u64::MAX);
-            self.monitor.end(self.key, end, HostEvent::Read(bytes));
+            self.monitor.end(self.now, end, HostEvent::Read(bytes));
             if let Some(number) = number {
                 self.note_bytes(flow, number, (end, bytes));
             }

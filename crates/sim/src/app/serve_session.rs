@@ -12,7 +12,7 @@ use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
 
-/// As much as nobody ever sends.
+/// More bytes than any flow sends.
 const ENDLESS: u64 = u64::MAX / 8;
 
 impl<M: Monitor> Simulation<M> {

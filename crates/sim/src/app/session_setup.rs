@@ -1,4 +1,4 @@
-//! Who sits where: the agents of a flow at its nodes, and the routes between them.
+//! Places the agents of a flow at its nodes, and finds the routes between them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -248,7 +248,7 @@ fn buffer(stops: &[(NodeId, RelayConfig)], hops: &[[Hop; 2]]) -> u64 {
     longest(between).or(longest(hops)).unwrap_or(1)
 }
 
-/// An equal part of a rate for each of so many, with a hundredth left for polls and their answers.
+/// An equal part of a rate for each of `sharers`. One percent of the rate is left for polls and their answers.
 fn part_of(rate: Rate, sharers: u32) -> Rate {
     Rate::from_bps((rate.bps() / 100 * 99 / u64::from(sharers)).max(1))
 }

@@ -1,31 +1,30 @@
 //! The order of events: by time, then by class, then by a hash of the time and of the entity that the event concerns.
 //!
-//! It depends on what happens in the world and on nothing else: neither on who scheduled an event, nor on when that was, nor on how the world
-//! is partitioned.
+//! The order does not depend on how a world is executed: not on which entity scheduled an event, nor when, nor on how the world is partitioned.
 
 use bentpipe_base::Instant;
 
-/// Number of an event target: whom an event concerns.
+/// Number of the entity that an event concerns.
 pub(crate) type EventTarget = u32;
 
-/// What happens at the same time happens in the order of these classes.
+/// Events of the same time are executed in the order of these classes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
-    /// Something is measured: it sees the world as it was before this time.
+    /// A measurement: it sees the world as it was before this time.
     Measurement,
     /// The network itself changes, or is brought up to date.
     Network,
     /// A packet arrives at the far end of a link.
     Arrival,
-    /// The time has come that a connection end, an application or a middlebox waited for.
+    /// The timer of a connection end, an application or a middlebox expires.
     Timer,
 }
 
-/// Decides between events of the same time and the same class: the smaller goes first. Of two entities with different salts it is never
-/// equal, as every step of the calculation can be undone.
+/// Orders events of the same time and class: the smaller is executed first. Two entities with different salts never get the same
+/// number, because each step of the calculation is invertible.
 ///
 /// Senders whose links are as fast as the one behind them keep step with it, so that their packets meet at a full queue again and
-/// again. Any fixed order would let the same one in each time; wires are never so exact. Hence the time goes into the hash.
+/// again. A fixed order would admit the packet of the same sender each time. Therefore the time is part of the hash.
 #[inline]
 pub(crate) fn tie_break(time: Instant, salt: u32) -> u32 {
     let draw = (time.as_nanos().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
@@ -33,7 +32,7 @@ pub(crate) fn tie_break(time: Instant, salt: u32) -> u32 {
     (mixed ^ mixed >> 15).wrapping_mul(0xC2B2_AE35)
 }
 
-/// What distinguishes the events of an entity from others of the same time.
+/// Class and salt of an entity: they order its events among others of the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tie {
     pub class: Class,
@@ -48,7 +47,7 @@ impl Tie {
         (self.class as u64) << 32 | u64::from(tie_break(time, self.salt))
     }
 
-    /// The place of an event of a target.
+    /// The key of an event of a target.
     #[inline]
     pub fn key(self, time: Instant, target: EventTarget) -> EventKey {
         EventKey { time, rank: self.rank(time), target }

@@ -1,17 +1,9 @@
-//! How a world is executed: the event queue, the partition into logical processes, and the channels between them.
+//! How a world is executed: event by event, or as logical processes in windows of time.
 
-pub(crate) mod batch;
-pub(crate) mod channel;
-mod executor;
-mod follow;
 pub(crate) mod key;
+pub(crate) mod message;
 pub(crate) mod partition;
-mod prefetch;
-pub(crate) mod process;
-mod routed;
-pub(crate) mod share;
-pub(crate) mod shared_link;
-pub(crate) mod shares;
+pub(crate) mod queue;
+mod shared_link;
 pub(crate) mod targets;
-pub(crate) mod tuning;
-pub(crate) mod wheel;
+pub(crate) mod windows;

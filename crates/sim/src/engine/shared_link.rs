@@ -1,80 +1,147 @@
-//! Where the packets of links come from: links that several others share, and links that take all their packets from one.
+//! Shared links: links that the packets of several logical processes pass.
 
-use bentpipe_base::Duration;
+use bentpipe_base::{Duration, Instant};
 use bentpipe_net::Link;
 use bentpipe_scenario::LinkId;
 
-use crate::engine::batch::Batch;
-use crate::engine::process::GroupId;
-use crate::network::hop::{ARRIVED, Hop, Special, link};
-use crate::packet::handle::PacketHandle;
+use crate::engine::key::{Class, Tie};
+use crate::engine::message::{Crossing, Message, Onward};
+use crate::ids::FlowId;
+use crate::packet::handle::{Marks, PacketHandle};
+use crate::packet::pool::PacketPool;
 
-/// A link to which packets come from several others.
+/// A shared link, with the messages before and behind it.
 #[derive(Debug)]
 pub(crate) struct SharedLink {
-    pub link: LinkId,
-    /// No packet is at the far end of the link sooner than so long after it came there.
-    pub lookahead: Duration,
-    /// The phase group that it leads to.
-    pub group: GroupId,
-    /// Packets that come to the link.
-    pub batch: Batch,
+    /// Its number in the world, and its index among the shared links.
+    pub id: LinkId,
+    number: u32,
+    pub link: Link<PacketHandle>,
+    tie: Tie,
+    pool: PacketPool,
+    /// Messages that come to the link in a later window.
+    waiting: Vec<Message>,
+    /// Empty between windows; kept for their memory.
+    coming: Vec<Message>,
+    keys: Vec<(Instant, u64, u32)>,
+    /// Messages that were let through in this window, by the process that they go to, in the order in which they arrive.
+    passed: Vec<Vec<Message>>,
+    /// Messages that were let through to other shared links.
+    onward: Vec<Message>,
+    /// Arrivals at the next shared link.
+    pub events: u64,
+    /// The flow of each data packet that was lost.
+    pub lost: Vec<FlowId>,
 }
 
-/// Where the packets of a link come from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Source {
-    Nowhere,
-    /// From this link alone, of which it is known in advance what leaves it when.
-    One(LinkId),
-    /// From several of that kind.
-    Several,
-    /// Also from elsewhere.
-    Elsewhere,
-}
-
-impl Source {
-    /// From both.
-    pub fn or(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Nowhere, other) => other,
-            (Self::Elsewhere, _) | (_, Self::Elsewhere) => Self::Elsewhere,
-            _ if self == other => self,
-            _ => Self::Several,
+impl SharedLink {
+    /// A shared link, whose events have this salt.
+    pub fn new(number: u32, (id, link): (LinkId, Link<PacketHandle>), salt: u32, processes: usize) -> Self {
+        Self {
+            id,
+            number,
+            link,
+            tie: Tie { class: Class::Arrival, salt },
+            pool: PacketPool::default(),
+            waiting: Vec::new(),
+            coming: Vec::new(),
+            keys: Vec::new(),
+            passed: (0..processes).map(|_| Vec::new()).collect(),
+            onward: Vec::new(),
+            events: 0,
+            lost: Vec::new(),
         }
     }
-}
 
-/// Finds where packets need no event for a hop and marks it in the routes, which must be all that packets follow; returns the shared links.
-pub(crate) fn find_shared_links(links: &[Link<PacketHandle>], routes: &mut [Hop]) -> Vec<SharedLink> {
-    let mut sources = vec![Source::Nowhere; links.len()];
-    let mut before = ARRIVED;
-    for &hop in &*routes {
-        if let Some(id) = link(hop) {
-            let source = match link(before) {
-                Some(before) if links[before as usize].is_foreseeable() => Source::One(before),
-                _ => Source::Elsewhere,
-            };
-            sources[id as usize] = sources[id as usize].or(source);
-        }
-        before = hop;
+    /// Time of the first message that has not been taken in behind the link, or waits before it.
+    pub fn first_time(&self) -> Instant {
+        let waiting = self.waiting.iter().map(|message| message.at);
+        let passed = self.passed.iter().filter_map(|messages| Some(messages.first()?.at));
+        waiting.chain(passed).min().unwrap_or(Instant::FAR_FUTURE)
     }
-    let mut shared_links = Vec::new();
-    let mut hops: Vec<Hop> = (0..links.len() as LinkId).collect();
-    for (id, (state, source)) in links.iter().zip(sources).enumerate() {
-        let (link, lookahead) = (id as LinkId, state.lookahead());
-        match source {
-            _ if !state.is_first_in_first_out() => {}
-            Source::One(_) => hops[id] = Special::Chained(link).hop(),
-            Source::Several if !lookahead.is_zero() => {
-                hops[id] = Special::SharedLink(shared_links.len() as u32).hop();
-                shared_links.push(SharedLink { link, lookahead, group: 0, batch: Batch::new() });
+
+    /// The messages of this window for a process.
+    pub fn passed_to(&self, process: u32) -> &[Message] {
+        &self.passed[process as usize]
+    }
+
+    /// Takes a message in that will be let through later.
+    pub fn push(&mut self, message: Message) {
+        self.waiting.push(message);
+    }
+
+    /// Takes out the messages for other shared links.
+    pub fn take_onward(&mut self) -> Vec<Message> {
+        std::mem::take(&mut self.onward)
+    }
+
+    /// Lets all packets through that come before `limit`: of those that waited, and of those that each process has sent in this window.
+    /// Packets that would arrive after `until` stay on the link.
+    pub fn let_through(
+        &mut self,
+        (sent, crossings): (&[Vec<Message>], &[Crossing]),
+        (limit, until): (Instant, Instant),
+    ) {
+        let is_for_this =
+            |message: &&Message| crossings[message.crossing as usize].shared_link == self.number;
+        let mut coming = std::mem::take(&mut self.coming);
+        coming.append(&mut self.waiting);
+        coming.extend(sent.iter().flatten().filter(is_for_this).cloned());
+        // Of the same process and the same event, the packet that was sent first comes first.
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.extend((0..).zip(&coming).map(|(place, message)| (message.at, message.rank, place)));
+        keys.sort_unstable();
+        self.passed.iter_mut().for_each(Vec::clear);
+        for (at, _, place) in keys.drain(..) {
+            let message = std::mem::take(&mut coming[place as usize]);
+            if at < limit { self.pass(message, crossings, until) } else { self.waiting.push(message) }
+        }
+        coming.clear();
+        (self.coming, self.keys) = (coming, keys);
+        self.lose(crossings, until.min(limit - Duration::from_nanos(1)));
+    }
+
+    fn pass(&mut self, message: Message, crossings: &[Crossing], until: Instant) {
+        let Message { at, crossing, handle, packet, .. } = message;
+        let handle = handle.at((self.pool.insert(packet), crossing));
+        if let Some(passing) = self.link.pass(at, handle, until) {
+            let (at, handle) = (passing.at, passing.packet);
+            let packet = self.pool.take(handle.index());
+            let message = Message { at, rank: self.tie.rank(at), crossing, handle, packet };
+            match crossings[crossing as usize].onward {
+                Onward::Process(process, _) => self.passed[process as usize].push(message),
+                Onward::Crossing(_) => {
+                    self.events += 1;
+                    self.onward.push(message);
+                }
             }
-            _ => {}
+        } else {
+            self.reclaim_dropped(crossings);
         }
     }
-    for hop in routes {
-        *hop = link(*hop).map_or(*hop, |link| hops[link as usize]);
+
+    /// Counts and releases the packets that the link dropped.
+    fn reclaim_dropped(&mut self, crossings: &[Crossing]) {
+        while let Some(dropped) = self.link.poll_dropped() {
+            let handle = dropped.packet;
+            self.pool.release(handle.index());
+            if handle.has(Marks::DATA) {
+                self.lost.push(crossings[handle.position()].flow);
+            }
+        }
     }
-    shared_links
+
+    /// Loses the packets that would have arrived by `now`, were it not for a transmission error. All others were let through.
+    fn lose(&mut self, crossings: &[Crossing], now: Instant) {
+        let arrival = self.link.deliver(now);
+        debug_assert_eq!(arrival, None, "a packet that arrives was let through");
+        self.reclaim_dropped(crossings);
+    }
+
+    /// Nothing is executed after `now`.
+    pub fn end(&mut self, crossings: &[Crossing], now: Instant) {
+        self.link.backlog(now);
+        self.lose(crossings, now);
+        debug_assert_eq!(self.pool.used(), self.link.packets_inside(), "every packet is on the link");
+    }
 }

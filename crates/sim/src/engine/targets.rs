@@ -1,9 +1,9 @@
-//! Whom the events of the event queue concern: the targets of each kind of entity have consecutive numbers.
+//! Targets of events: the entities of a world. Those of each kind have consecutive numbers.
 
 use bentpipe_base::Instant;
 
 use crate::engine::key::{Class, EventTarget};
-use crate::engine::wheel::Wheel;
+use crate::engine::queue::EventQueue;
 use crate::network::core::NetworkCore;
 use crate::world::{Flow, label};
 
@@ -17,48 +17,44 @@ pub(crate) struct Targets {
     /// The target of the samples of goodput.
     pub sampler: EventTarget,
     pub first_medium: EventTarget,
-    /// The target of the windows of processes.
-    pub window: EventTarget,
-    pub first_process: EventTarget,
+    pub first_port: EventTarget,
     pub first_link: EventTarget,
     /// Connection ends come last: more of them come into being.
     pub first_end: EventTarget,
 }
 
 impl Targets {
-    /// Adds the targets of a world with so many processes, and links with these salts, to its event queue.
+    /// Adds the targets of a world, with ports and links with these salts, to its event queue.
     pub fn add(
-        wheel: &mut Wheel,
+        queue: &mut EventQueue,
         (flows, core): (&[Flow], &NetworkCore),
-        processes: usize,
-        salts: Vec<u32>,
+        (ports, links): (&[u32], Vec<u32>),
     ) -> Self {
         // Other salts than those of the ends of their connections.
-        wheel.add_targets(Class::Timer, flows.iter().map(|flow| !flow.labels[0]));
+        queue.add_targets(Class::Timer, flows.iter().map(|flow| !flow.labels[0]));
         let of_middleboxes = core.middleboxes.iter().map(|middlebox| label(&middlebox.name, "middlebox"));
         let of_proxies = core.proxies.iter().map(|proxy| label(&proxy.name, "proxy"));
         let of_media = core.media.shared.iter().map(|shared| label(&shared.group, shared.direction));
         Self {
-            first_middlebox: wheel.add_targets(Class::Timer, of_middleboxes),
-            first_proxy: wheel.add_targets(Class::Network, of_proxies),
-            routing: wheel.add_targets(Class::Network, core.routing.iter().map(|_| 0)),
-            sampler: wheel.add_targets(Class::Measurement, [0]),
-            first_medium: wheel.add_targets(Class::Arrival, of_media),
-            window: wheel.add_targets(Class::Network, [0]),
-            first_process: wheel.add_targets(Class::Network, (0..processes).map(|_| 0)),
-            first_link: wheel.add_targets(Class::Arrival, salts),
-            first_end: wheel.add_targets(Class::Timer, []),
+            first_middlebox: queue.add_targets(Class::Timer, of_middleboxes),
+            first_proxy: queue.add_targets(Class::Network, of_proxies),
+            routing: queue.add_targets(Class::Network, core.routing.iter().map(|_| 0)),
+            sampler: queue.add_targets(Class::Measurement, [0]),
+            first_medium: queue.add_targets(Class::Arrival, of_media),
+            first_port: queue.add_targets(Class::Arrival, ports.iter().copied()),
+            first_link: queue.add_targets(Class::Arrival, links),
+            first_end: queue.add_targets(Class::Timer, []),
         }
     }
 
     /// Schedules what is known at the beginning: crashes of proxies, the first change of the routes, and the first sample of goodput.
-    pub fn schedule(&self, wheel: &mut Wheel, core: &NetworkCore) {
+    pub fn schedule(&self, queue: &mut EventQueue, core: &NetworkCore) {
         for (proxy, state) in (self.first_proxy..).zip(&core.proxies) {
-            wheel.schedule(proxy, state.dies_at);
+            queue.schedule(proxy, state.dies_at);
         }
         if let Some(routing) = &core.routing {
-            wheel.schedule(self.routing, routing.next_change());
+            queue.schedule(self.routing, routing.next_change());
         }
-        wheel.schedule(self.sampler, Instant::ZERO);
+        queue.schedule(self.sampler, Instant::ZERO);
     }
 }

@@ -1,7 +1,7 @@
 //! Connection ends: segments arrive, the application reacts, segments leave, the timer is set.
 
-use bentpipe_base::{EcnField, Instant, prefetch};
-use bentpipe_check::HostEvent;
+use crate::check::HostEvent;
+use bentpipe_base::{EcnField, Instant};
 use bentpipe_tcp::{Events, Exchange, Transmit};
 use bentpipe_traffic::{Application, Interest};
 
@@ -27,21 +27,15 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Sees to it that an end is woken at a time or earlier.
+    /// Schedules the timer of an end at a time or earlier.
     #[inline(always)]
     pub(crate) fn wake_end_at(&mut self, id: EndId, at: Instant) {
-        if self.processes.is_empty() {
-            self.wheel.schedule(self.targets.first_end + id, at);
-        } else {
-            self.processes.note_timer(at);
-            self.ends[id as usize].timer.set(at, self.until);
-        }
+        self.queue.schedule(self.targets.first_end + id, at);
     }
 
     /// Hands a packet over at the end of its route.
     #[inline]
     pub(crate) fn arrive(&mut self, handle: PacketHandle) {
-        let is_large = self.is_large();
         if handle.has(Marks::AGENT) {
             return self.arrive_at_agent(handle);
         }
@@ -75,23 +69,16 @@ impl<M: Monitor> Simulation<M> {
         }
         let (contents, end) = (&mut self.scratch, &mut self.ends[to as usize]);
         self.monitor.end(
-            self.key,
+            self.now,
             to,
             HostEvent::Arrived { packet: handle.index(), segment: contents.segment },
         );
-        // The answer leaves over this link.
-        if is_large
-            && self.processes.is_empty()
-            && let Some(link) = self.links.get(self.routes[end.route as usize] as usize)
-        {
-            prefetch(link);
-        }
         let had_read = end.connection.delivered_bytes();
         let reads_at_once = end.reads_at_once();
         let exchange = end.connection.exchange(self.now, &mut contents.segment, reads_at_once);
         let bytes = end.connection.delivered_bytes() - had_read;
         if M::MONITORS && bytes > 0 {
-            self.monitor.end(self.key, to, HostEvent::Read(bytes));
+            self.monitor.end(self.now, to, HostEvent::Read(bytes));
         }
         if let Exchange::Answered { transmit, earlier } = exchange {
             return self.answer(to, transmit, earlier);
@@ -130,10 +117,10 @@ impl<M: Monitor> Simulation<M> {
         }
         let connection = &mut self.ends[id as usize].connection;
         while let Some((at, event)) = connection.poll_trace() {
-            self.monitor.end(self.key, id, HostEvent::Traced(at, event));
+            self.monitor.end(self.now, id, HostEvent::Traced(at, event));
         }
         let acknowledged_bytes = connection.acknowledged_bytes();
-        self.monitor.end(self.key, id, HostEvent::Settled { acknowledged_bytes });
+        self.monitor.end(self.now, id, HostEvent::Settled { acknowledged_bytes });
     }
 
     /// After anything changed at a connection end: the application reacts, segments leave, the timer is set.
@@ -194,7 +181,7 @@ impl<M: Monitor> Simulation<M> {
         let segment = &scratch.segment;
         let size = end.header_bytes + segment.len;
         let handle = PacketHandle::new((index, end.route), size, end.label, Marks::of(segment));
-        self.monitor.end(self.key, id, HostEvent::Sent { packet: index, segment: *segment });
+        self.monitor.end(self.now, id, HostEvent::Sent { packet: index, segment: *segment });
         self.depart(handle, id);
     }
 
@@ -214,7 +201,7 @@ impl<M: Monitor> Simulation<M> {
     #[inline]
     pub(crate) fn note_missing(&mut self, id: EndId) {
         while let Some(missing) = self.ends[id as usize].connection.next_missing() {
-            self.monitor.end(self.key, id, HostEvent::Missing(missing));
+            self.monitor.end(self.now, id, HostEvent::Missing(missing));
         }
     }
 
@@ -229,7 +216,7 @@ impl<M: Monitor> Simulation<M> {
         }
         if events.contains(Events::READABLE) {
             let bytes = self.ends[id as usize].connection.read(self.now, u64::MAX);
-            self.monitor.end(self.key, id, HostEvent::Read(bytes));
+            self.monitor.end(self.now, id, HostEvent::Read(bytes));
             if interest == Interest::Arrivals {
                 self.note_read(id, bytes);
             }

@@ -49,7 +49,7 @@ pub(crate) struct Leg {
     pub gone_srtt: Option<Duration>,
 }
 
-/// What stands for a connection end on the other side of its proxy.
+/// The state of a connection end towards the other side of its proxy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Relay {
     /// The end is at a host, and nothing was relayed to it.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::check::HostEvent;
 use bentpipe_base::{Flags, Segment};
-use bentpipe_check::HostEvent;
 use bentpipe_scenario::{Connect, NodeId, Opening};
 use bentpipe_tcp::{Config, Connection, Events, State};
 use bentpipe_traffic::{Application, Interest};
@@ -71,7 +71,7 @@ impl<M: Monitor> Simulation<M> {
             }
         }
         let by_client = self.flows[flow as usize].application.interest() == Interest::Everything;
-        // Who listens at a proxy waits.
+        // An end that listens at a proxy waits.
         let listener = first + u32::from(!by_client);
         let further = self.leg_further(listener);
         self.ends[listener as usize].relay = match further {
@@ -210,7 +210,7 @@ impl<M: Monitor> Simulation<M> {
         let connection = &mut self.ends[id as usize].connection;
         let bytes = connection.read(self.now, u64::MAX);
         let delivered = connection.delivered_bytes();
-        self.monitor.end(self.key, id, HostEvent::Read(bytes));
+        self.monitor.end(self.now, id, HostEvent::Read(bytes));
         if self.ends[id as usize].interest == Interest::Arrivals {
             self.note_read(id, bytes);
         }
@@ -236,8 +236,8 @@ impl<M: Monitor> Simulation<M> {
         if taken > 0 {
             let read = self.ends[from as usize].connection.read(self.now, taken);
             debug_assert_eq!(read, taken, "what is readable can be read");
-            self.monitor.end(self.key, from, HostEvent::Read(taken));
-            self.monitor.end(self.key, to, HostEvent::Wrote(taken));
+            self.monitor.end(self.now, from, HostEvent::Read(taken));
+            self.monitor.end(self.now, to, HostEvent::Wrote(taken));
             self.core.proxies[proxy].relayed_bytes += taken;
         }
         let source = &self.ends[from as usize].connection;
@@ -293,7 +293,7 @@ impl<M: Monitor> Simulation<M> {
             return;
         }
         for end in ends {
-            self.wheel.cancel(self.targets.first_end + end);
+            self.queue.cancel(self.targets.first_end + end);
             self.keep_books(end);
             let end = &mut self.ends[end as usize];
             end.relay = Relay::None;
@@ -328,7 +328,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// A proxy crashes: its connections are gone, and nobody is told.
+    /// A proxy crashes: its connections are gone, and the other ends are not told.
     pub(crate) fn kill_proxy(&mut self, proxy: u32) {
         let state = &mut self.core.proxies[proxy as usize];
         if state.dead || state.dies_at > self.now {
@@ -344,7 +344,7 @@ impl<M: Monitor> Simulation<M> {
                 continue;
             }
             self.keep_books(id);
-            self.wheel.cancel(self.targets.first_end + id);
+            self.queue.cancel(self.targets.first_end + id);
             let end = &mut self.ends[id as usize];
             let mut nothing = Connection::listen(Arc::new(Config::default()), 0);
             nothing.close(self.now);

@@ -12,7 +12,7 @@ impl World {
     /// Splits the flow that was added last at the proxies on its way.
     pub fn split(&mut self, topology: &mut Topology<'_>, group: &FlowGroup) -> Result<(), BuildError> {
         let flow = self.flows.len() - 1;
-        // Who cannot read a SYN answers none, and cannot make segments that the ends would accept.
+        // A proxy that cannot read a SYN cannot answer it, nor make segments that the ends would accept.
         if self.core.proxies.is_empty() || group.esp.is_some() {
             return Ok(());
         }

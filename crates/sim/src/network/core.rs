@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use bentpipe_base::Segment;
 use bentpipe_middlebox::{Emission, Middlebox};
-use bentpipe_outcome::GoodputSampler;
-use bentpipe_scenario::{Graph, LinkId, NextHop, NodeId, RoutingTable};
+use bentpipe_scenario::{Graph, LinkId, NodeId, RoutingTable};
 
 use crate::host::proxy::{Leg, Proxy};
 use crate::ids::EndId;
@@ -47,8 +46,6 @@ pub(crate) struct NetworkCore {
     pub graph: Arc<Graph>,
     /// How many ends are being settled by one that relays to them.
     pub nested: u32,
-    /// Samples the goodput of the flows.
-    pub goodput: GoodputSampler,
     /// Segments that a middlebox sends.
     pub emissions: Vec<Emission>,
 }
@@ -79,27 +76,8 @@ impl NetworkCore {
         self.graph.hop(link).to
     }
 
-    /// The next link of a packet behind another, if packets may be offered to it ahead of time.
-    #[inline(always)]
-    pub fn chained_hop(&mut self, destination: u32, behind: LinkId) -> Option<LinkId> {
-        match self.chains.known(destination, behind) {
-            Some(next) => next,
-            None => self.find_chained_hop(destination, behind),
-        }
-    }
-
-    #[inline(never)]
-    fn find_chained_hop(&mut self, destination: u32, behind: LinkId) -> Option<LinkId> {
-        let next = match self.routing.as_ref()?.next(destination, self.head(behind)) {
-            NextHop::Link(next) if self.chains.has(next) => Some(next),
-            _ => None,
-        };
-        self.chains.learn(destination, behind, next);
-        next
-    }
-
-    /// Packets meet nothing but links.
-    pub fn is_empty(&self) -> bool {
-        self.middleboxes.is_empty() && self.routing.is_none() && self.media.shared.is_empty()
+    /// Packets meet nothing but links between hosts and proxies.
+    pub fn meets_only_links(&self) -> bool {
+        self.middleboxes.is_empty() && self.media.shared.is_empty()
     }
 }

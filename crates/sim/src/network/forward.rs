@@ -1,12 +1,11 @@
 //! Packets from link to link, and what they meet at the nodes between them.
 
 use bentpipe_base::Instant;
-use bentpipe_check::{LinkActivity, SeenPacket};
 use bentpipe_net::Dropped;
 use bentpipe_scenario::{LinkId, NextHop};
 use bentpipe_trace::DropCause;
 
-use crate::engine::key::EventKey;
+use crate::check::{LinkActivity, SeenPacket};
 use crate::network::hop::{ARRIVED, FIRST_SPECIAL, Here, Special, link};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
@@ -16,7 +15,6 @@ use crate::simulation::Simulation;
 impl<M: Monitor> Simulation<M> {
     /// Takes from a link what has reached its far end.
     pub(crate) fn deliver(&mut self, link: LinkId) {
-        self.prefetch_along(link);
         loop {
             let state = &mut self.links[link as usize];
             let Some(arrival) = state.deliver(self.now) else { break };
@@ -26,14 +24,14 @@ impl<M: Monitor> Simulation<M> {
             if arrival.copy_follows {
                 let copy = self.pool.duplicate(handle.index());
                 let activity = LinkActivity::Copied { original: handle.index(), copy };
-                self.monitor.link(self.key, link, activity);
+                self.monitor.link(self.now, link, activity);
                 if handle.has(Marks::AGENT) {
                     self.copy_packet(handle.index(), copy);
                 }
                 handle.set_index(copy);
                 handle.mark(Marks::COPY);
             }
-            self.note_delivered(self.key, link, handle);
+            self.note_delivered(link, handle);
             handle.advance();
             let next = self.routes[handle.position()];
             if next == ARRIVED {
@@ -47,14 +45,13 @@ impl<M: Monitor> Simulation<M> {
                 break;
             }
         }
-        self.reclaim_dropped(link, self.key);
-        self.wheel.schedule(self.targets.first_link + link, self.links[link as usize].next_event());
+        self.reclaim_dropped(link);
+        self.queue.schedule(self.targets.first_link + link, self.links[link as usize].next_event());
     }
 
-    /// Offers a packet to a link.
-    #[inline(always)]
+    /// Offers a packet to a link now.
     pub(crate) fn enqueue(&mut self, id: LinkId, handle: PacketHandle) {
-        self.run_ahead((self.now, id), handle);
+        self.offer(self.now, id, handle);
     }
 
     /// A packet as a monitor is to see it.
@@ -77,81 +74,35 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Tells the monitor that a packet was offered to a link at the time of an event.
+    /// Tells the monitor that a packet was offered to a link.
     #[inline(always)]
-    pub(crate) fn note_offered(&mut self, key: EventKey, link: LinkId, handle: PacketHandle) {
+    pub(crate) fn note_offered(&mut self, link: LinkId, handle: PacketHandle) {
         if self.monitor.watches(link) {
-            let (packet, backlog) = (self.seen(handle), self.links[link as usize].backlog(key.time));
-            self.monitor.link(key, link, LinkActivity::Offered { packet, backlog });
+            let (packet, backlog) = (self.seen(handle), self.links[link as usize].backlog(self.now));
+            self.monitor.link(self.now, link, LinkActivity::Offered { packet, backlog });
         }
     }
 
     /// Tells the monitor that a packet is at the far end of a link.
     #[inline(always)]
-    pub(crate) fn note_delivered(&mut self, key: EventKey, link: LinkId, handle: PacketHandle) {
+    fn note_delivered(&mut self, link: LinkId, handle: PacketHandle) {
         if self.monitor.watches(link) {
-            self.monitor.link(key, link, LinkActivity::Delivered(self.seen(handle)));
+            self.monitor.link(self.now, link, LinkActivity::Delivered(self.seen(handle)));
         }
     }
 
-    /// A packet that was followed ahead of time comes to the next hop of its route at a time: whatever happens to it there happens in the
-    /// event of its arrival by the link before.
-    #[inline(always)]
-    pub(crate) fn enter_arrival(&mut self, at: Instant, handle: PacketHandle) {
-        if M::MONITORS {
-            self.enter_arrival_by(at, self.link_before(handle), handle);
-        }
-    }
-
-    /// The same for a packet that comes over a link which its route does not tell.
-    #[inline(always)]
-    pub(crate) fn enter_arrival_by(&mut self, at: Instant, link: LinkId, handle: PacketHandle) {
-        if M::MONITORS {
-            self.key = self.wheel.key(at, self.targets.first_link + link);
-            self.note_delivered(self.key, link, handle);
-        }
-    }
-
-    /// The link by which a packet came to the hop that it takes next.
-    fn link_before(&self, handle: PacketHandle) -> LinkId {
-        let hop = self.routes[handle.position() - 1];
-        if let Some(link) = link(hop) {
-            return link;
-        }
-        match Special::of(hop) {
-            Special::Chained(link) => link,
-            Special::SharedLink(id) => self.shared_links[id as usize].link,
-            Special::Channel(id) => self.processes.channels[id as usize].link,
-            other => unreachable!("nothing is followed over {other:?}"),
-        }
-    }
-
-    /// Releases what a link dropped until an event.
-    #[inline(always)]
-    pub(crate) fn reclaim_dropped(&mut self, link: LinkId, key: EventKey) {
-        if self.links[link as usize].has_dropped() {
-            self.reclaim(link, key);
-        }
-    }
-
-    #[inline(never)]
-    pub(crate) fn reclaim(&mut self, link: LinkId, key: EventKey) {
-        while let Some(dropped) = self.links[link as usize].poll_dropped() {
-            let index = dropped.packet.index();
-            if let Some(returned) = self.elsewhere(dropped.packet) {
-                returned.lost.push(dropped.packet);
-                continue;
-            }
+    /// Releases what a link has dropped.
+    pub(crate) fn reclaim_dropped(&mut self, link: LinkId) {
+        while let Some(Dropped { packet, cause, at }) = self.links[link as usize].poll_dropped() {
             if self.monitor.watches(link) {
-                let Dropped { packet, cause, at } = dropped;
                 let activity = LinkActivity::Lost { packet: self.seen(packet), cause, at };
-                self.monitor.link(key, link, activity);
+                self.monitor.link(self.now, link, activity);
             }
-            self.note_lost(&dropped.packet);
-            if dropped.cause == DropCause::Error && !self.core.middleboxes.is_empty() {
-                self.show_spoilt(link, &dropped.packet);
+            self.note_lost(&packet);
+            if cause == DropCause::Error && !self.core.middleboxes.is_empty() {
+                self.show_spoilt(link, &packet);
             }
-            self.pool.release(index);
+            self.pool.release(packet.index());
         }
     }
 
@@ -174,6 +125,9 @@ impl<M: Monitor> Simulation<M> {
     /// A packet that a link delivered goes on by something that is not a link.
     #[cold]
     pub(crate) fn pass_node(&mut self, link: LinkId, handle: PacketHandle) {
+        if let Special::Exit(crossing) = Special::of(self.routes[handle.position()]) {
+            return self.exit(crossing, handle);
+        }
         match self.core.media.port(link) {
             Some(port) => self.enter_medium(port, handle),
             None => self.reach_node(link, handle),
@@ -200,9 +154,7 @@ impl<M: Monitor> Simulation<M> {
         match Special::of(hop) {
             Special::Arrived => self.arrive(handle),
             Special::MediumPort => unreachable!("the link before leads into the medium"),
-            Special::Chained(_) | Special::SharedLink(_) | Special::Channel(_) => {
-                unreachable!("the link before passes packets on")
-            }
+            Special::Exit(crossing) => self.exit(crossing, handle),
             Special::Middlebox(id) => {
                 handle.advance();
                 let onward = link(self.routes[handle.position()]).expect("a middlebox is followed by a link");
@@ -219,15 +171,6 @@ impl<M: Monitor> Simulation<M> {
         let middlebox = self.core.middlebox_at(here.node).filter(|_| !here.served);
         let routing = self.core.routing.as_ref().expect("only a world whose routes change looks them up");
         let next = routing.next(destination, here.node);
-        if let Some(share) = &mut self.share {
-            let to = match next {
-                NextHop::Link(onward) => share.owners[onward as usize],
-                NextHop::Here | NextHop::None => handle.share().unwrap_or(share.number),
-            };
-            if to != share.number {
-                return share.crossing.push((to, handle, here));
-            }
-        }
         match next {
             NextHop::Here => self.arrive(handle),
             NextHop::None => {
@@ -274,7 +217,7 @@ impl<M: Monitor> Simulation<M> {
         self.reclaim_from_medium(medium);
         let next = self.core.media.shared[medium as usize].medium.next_event();
         let target = self.targets.first_medium + medium;
-        self.wheel.schedule(target, next);
+        self.queue.schedule(target, next);
     }
 
     fn reclaim_from_medium(&mut self, medium: u32) {

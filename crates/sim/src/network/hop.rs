@@ -1,4 +1,4 @@
-//! Where a packet goes next: one word of a route.
+//! Hops: the words of which routes consist.
 //!
 //! Nearly every hop is a link, written as its number. The others have their kind in the highest bits, so that one comparison tells the
 //! two apart.
@@ -8,7 +8,7 @@ use bentpipe_scenario::{LinkId, NodeId};
 /// A hop of a route: a link if below [`FIRST_SPECIAL`], else what [`Special::of`] says.
 pub(crate) type Hop = u32;
 
-/// Bits of a number; the kind stands above.
+/// Bits of the number of a hop; the bits above are its kind.
 const NUMBER_BITS: u32 = 29;
 
 /// Hops from here on are not links.
@@ -20,9 +20,7 @@ pub(crate) const ARRIVED: Hop = Hop::MAX;
 const MIDDLEBOX: u32 = 1;
 const LOOKUP: u32 = 2;
 const MEDIUM_PORT: u32 = 3;
-const CHAINED: u32 = 4;
-const SHARED_LINK: u32 = 5;
-const CHANNEL: u32 = 6;
+const EXIT: u32 = 4;
 
 /// A hop that is not a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,12 +31,8 @@ pub(crate) enum Special {
     Lookup(u32),
     /// The link before leads into a shared medium.
     MediumPort,
-    /// A link to which all packets come from the one before, so that they are offered to it ahead of time.
-    Chained(LinkId),
-    /// A shared link: its index.
-    SharedLink(u32),
-    /// An input channel of a process: its index.
-    Channel(u32),
+    /// The packet leaves for another logical process: the index of its crossing.
+    Exit(u32),
     /// The route ends.
     Arrived,
 }
@@ -51,9 +45,7 @@ impl Special {
             MIDDLEBOX => Self::Middlebox(number),
             LOOKUP => Self::Lookup(number),
             MEDIUM_PORT => Self::MediumPort,
-            CHAINED => Self::Chained(number),
-            SHARED_LINK => Self::SharedLink(number),
-            CHANNEL => Self::Channel(number),
+            EXIT => Self::Exit(number),
             _ => Self::Arrived,
         }
     }
@@ -64,9 +56,7 @@ impl Special {
             Self::Middlebox(number) => MIDDLEBOX << NUMBER_BITS | number,
             Self::Lookup(number) => LOOKUP << NUMBER_BITS | number,
             Self::MediumPort => MEDIUM_PORT << NUMBER_BITS,
-            Self::Chained(link) => CHAINED << NUMBER_BITS | link,
-            Self::SharedLink(number) => SHARED_LINK << NUMBER_BITS | number,
-            Self::Channel(number) => CHANNEL << NUMBER_BITS | number,
+            Self::Exit(number) => EXIT << NUMBER_BITS | number,
             Self::Arrived => ARRIVED,
         }
     }
@@ -78,24 +68,6 @@ pub(crate) struct Here {
     pub node: NodeId,
     /// The middlebox of the node has had it.
     pub served: bool,
-}
-
-/// The link that a hop is which is [`Special::Chained`] another.
-#[inline(always)]
-pub(crate) fn chained(hop: Hop) -> Option<LinkId> {
-    (hop >> NUMBER_BITS == CHAINED).then_some(hop & (FIRST_SPECIAL - 1))
-}
-
-/// The shared link that a hop is.
-#[inline(always)]
-pub(crate) fn shared_link(hop: Hop) -> Option<u32> {
-    (hop >> NUMBER_BITS == SHARED_LINK).then_some(hop & (FIRST_SPECIAL - 1))
-}
-
-/// The channel that a hop is.
-#[inline(always)]
-pub(crate) fn channel(hop: Hop) -> Option<u32> {
-    (hop >> NUMBER_BITS == CHANNEL).then_some(hop & (FIRST_SPECIAL - 1))
 }
 
 /// The number of the destination whose next hop the routing table knows.
@@ -120,17 +92,12 @@ mod tests {
             Special::Middlebox(77),
             Special::Lookup(12_345),
             Special::MediumPort,
-            Special::Chained(5),
-            Special::SharedLink(2),
+            Special::Exit(5),
             Special::Arrived,
         ] {
             assert!(special.hop() >= FIRST_SPECIAL);
             assert_eq!((Special::of(special.hop()), link(special.hop())), (special, None));
         }
         assert_eq!(link(12), Some(12));
-        let (behind_5, shared_link_2) = (Special::Chained(5).hop(), Special::SharedLink(2).hop());
-        assert_eq!((chained(behind_5), shared_link(behind_5)), (Some(5), None));
-        assert_eq!((chained(shared_link_2), shared_link(shared_link_2)), (None, Some(2)));
-        assert_eq!((chained(ARRIVED), shared_link(ARRIVED)), (None, None));
     }
 }

@@ -1,7 +1,7 @@
 //! Middleboxes: packets on their way are shown to them, and are forwarded, changed or absorbed as they say.
 
+use crate::check::HostEvent;
 use bentpipe_base::{EcnField, Segment};
-use bentpipe_check::HostEvent;
 use bentpipe_middlebox::{Connection, Direction, Emission, Passing, Port, Spoilt, Verdict};
 use bentpipe_scenario::{LinkId, Reveals};
 
@@ -134,7 +134,7 @@ impl<M: Monitor> Simulation<M> {
             let handle = PacketHandle::new(place, size, label, Marks::of(&emission.segment));
             let here = Here { node: *node, served: true };
             self.monitor.end(
-                self.key,
+                self.now,
                 to ^ 1,
                 HostEvent::Forged { packet: index, segment: emission.segment },
             );
@@ -142,7 +142,7 @@ impl<M: Monitor> Simulation<M> {
         }
         // What a segment changed may have been due before it came.
         let next = self.core.middleboxes[id as usize].middlebox.next_timeout().max(self.now);
-        self.wheel.schedule(self.targets.first_middlebox + id, next);
+        self.queue.schedule(self.targets.first_middlebox + id, next);
     }
 
     pub(crate) fn port(&mut self, link: LinkId) -> Port {

@@ -15,8 +15,7 @@ use bentpipe_traffic::{Application, Carried, ServiceOutcome};
 use crate::host::proxy::{Leg, Proxy};
 use crate::network::core::{MiddleboxNode, NetworkCore};
 use crate::network::medium::Shared;
-use crate::observe::monitor::Monitor;
-use crate::simulation::Simulation;
+use crate::simulation::Finished;
 use crate::world::{Counts, Flow, Gone};
 
 /// What a run was, beside what it measured.
@@ -39,70 +38,41 @@ impl Counts {
 }
 
 /// The result of a run that has ended.
-pub(crate) fn outcome<M: Monitor>(
+pub(crate) fn outcome(
     scenario: &Scenario,
     topology: &Topology<'_>,
-    simulation: &mut Simulation<M>,
+    finished: &mut Finished,
     circumstances: Circumstances,
 ) -> Outcome {
-    close_books(simulation);
-    let span = simulation.now.since(Instant::ZERO);
-    let now = simulation.now;
-    // The results take memory, too: what they are made of goes before the next, unless a monitor wants to see it.
-    let links = link_outcomes(topology, simulation, span);
-    if !M::MONITORS {
-        simulation.links = Vec::new();
-    }
-    let legs = &simulation.core.legs;
-    let goodput = &simulation.core.goodput;
+    let now = finished.now;
+    let span = now.since(Instant::ZERO);
+    let links = link_outcomes(topology, finished, span);
+    let legs = &finished.core.legs;
     let flow = |(index, flow): (usize, &Flow)| FlowOutcome {
-        convergence_s: goodput.of_flow(index, flow.start).map(Duration::as_secs_f64),
+        convergence_s: finished.goodput.of_flow(index, flow.start).map(Duration::as_secs_f64),
         ..flow_outcome(scenario, (legs, flow), now)
     };
-    let flows: Vec<_> = simulation.flows.iter().enumerate().map(flow).collect();
-    let first = simulation.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
-    let convergence_s = goodput.of_all(first).map(Duration::as_secs_f64);
+    let flows: Vec<_> = finished.flows.iter().enumerate().map(flow).collect();
+    let convergence_s = finished.convergence().map(Duration::as_secs_f64);
     let data_packets = |flow: &Flow| {
         let [_, receiver] = flow.counts.of_gone().stats;
         receiver.received_segments - receiver.duplicate_segments + flow.counts.plain_packets
     };
-    let data_packets_delivered = simulation.flows.iter().map(data_packets).sum();
+    let data_packets_delivered = finished.flows.iter().map(data_packets).sum();
     Outcome {
         scenario: scenario.name.clone(),
         version: env!("CARGO_PKG_VERSION"),
         seed: circumstances.seed,
         simulated_s: span.as_secs_f64(),
         wall_s: circumstances.wall.as_secs_f64(),
-        events: simulation.events,
+        events: finished.events,
         totals: Totals { convergence_s, data_packets_delivered, ..Totals::of(&flows) },
         groups: GroupOutcome::of(&flows),
         flows,
         links,
-        nodes: node_outcomes(topology, &simulation.core, &simulation.flows),
-        media: simulation.core.media.shared.iter().map(|shared| medium_outcome(shared, span)).collect(),
-        stranded_packets: simulation.core.stranded,
-    }
-}
-
-/// Adds what the present connections counted to the books of their flows.
-pub(crate) fn close_books<M: Monitor>(simulation: &mut Simulation<M>) {
-    let vacant = std::mem::take(&mut simulation.vacant);
-    let mut ends = std::mem::take(&mut simulation.ends);
-    let mut used = vec![true; ends.len()];
-    for sender in vacant {
-        used[sender as usize] = false;
-        used[sender as usize + 1] = false;
-    }
-    // The books take memory, too: each end goes as soon as it is not needed any more, and its room soon after. The first are taken first.
-    ends.reverse();
-    for (index, used) in used.into_iter().enumerate() {
-        let Some(end) = ends.pop() else { break };
-        if used {
-            simulation.keep_books_of(&end, index % 2);
-        }
-        if ends.len() < ends.capacity() - ends.capacity() / 16 {
-            ends.shrink_to_fit();
-        }
+        nodes: node_outcomes(topology, &finished.core, &finished.flows),
+        media: finished.core.media.shared.iter().map(|shared| medium_outcome(shared, span)).collect(),
+        stranded_packets: finished.core.stranded,
     }
 }
 
@@ -212,13 +182,9 @@ fn bundle_outcome(flow: &Flow) -> Option<BundleOutcome> {
     })
 }
 
-fn link_outcomes<M: Monitor>(
-    topology: &Topology<'_>,
-    simulation: &mut Simulation<M>,
-    span: Duration,
-) -> Vec<LinkOutcome> {
-    let now = simulation.now;
-    let media = &simulation.core.media;
+fn link_outcomes(topology: &Topology<'_>, finished: &mut Finished, span: Duration) -> Vec<LinkOutcome> {
+    let now = finished.now;
+    let media = &finished.core.media;
     let outcome = |(id, (edge, link)): (usize, (Edge<'_>, &mut bentpipe_net::Link<_>))| {
         let (busy, stats) = match media.port(id as LinkId) {
             Some((medium, terminal)) => {
@@ -242,7 +208,7 @@ fn link_outcomes<M: Monitor>(
     };
     // Of the links of a constellation, those that might have been used but were not are of no interest.
     let first_of_sky = topology.ground_link_count();
-    let links = topology.links().zip(&mut simulation.links).enumerate();
+    let links = topology.links().zip(&mut finished.links).enumerate();
     let links = links.filter(|(id, (_, link))| *id < first_of_sky || link.stats().enqueued_packets > 0);
     links.map(outcome).collect()
 }

@@ -1,7 +1,6 @@
 //! What is seen of a run: monitors of single events and of what is recorded, and the results.
 
 mod bottlenecks;
-mod log;
 pub(crate) mod measure;
 pub(crate) mod monitor;
 mod sample;

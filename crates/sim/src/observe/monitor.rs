@@ -1,14 +1,12 @@
 //! What the simulation tells its monitor.
 //!
 //! The simulation is generic over its monitor. [`Silent`] ignores everything, so that the calls vanish when the simulation is compiled.
-//! Packets and hosts are executed ahead of others, so a monitor is told in the order of execution. Everything that it is told carries the
-//! key of its event: what happens in the world is the same in the order of the keys, however the world is executed.
+//! A world with another monitor is executed event by event, so the monitor is told everything in the order of events.
 
+use crate::check::{HostEvent, LinkActivity};
 use bentpipe_base::Instant;
-use bentpipe_check::{HostEvent, LinkActivity};
 use bentpipe_scenario::LinkId;
 
-use crate::engine::key::EventKey;
 use crate::ids::EndId;
 
 /// Is told what happens in a simulation. Unless it says otherwise, it ignores everything.
@@ -30,21 +28,11 @@ pub(crate) trait Monitor {
 
     /// Something happened at a connection end. Packets are numbered by their indices in the pool.
     #[inline(always)]
-    fn end(&mut self, _: EventKey, _: EndId, _: HostEvent) {}
+    fn end(&mut self, _: Instant, _: EndId, _: HostEvent) {}
 
     /// Something happened at a link; packets are numbered in the same way.
     #[inline(always)]
-    fn link(&mut self, _: EventKey, _: LinkId, _: LinkActivity) {}
-
-    /// True if the monitor wants to read what it was told.
-    #[inline(always)]
-    fn is_due(&self) -> bool {
-        false
-    }
-
-    /// Reads what it was told, as all that happens before this time is told.
-    #[inline(always)]
-    fn read(&mut self, _told_until: Instant) {}
+    fn link(&mut self, _: Instant, _: LinkId, _: LinkActivity) {}
 }
 
 /// Ignores everything.

@@ -1,6 +1,5 @@
 //! Samples what all flows have delivered, once a second.
 
-use bentpipe_base::Instant;
 use bentpipe_outcome::SAMPLE_INTERVAL;
 
 use crate::engine::key::EventTarget;
@@ -9,37 +8,15 @@ use crate::simulation::Simulation;
 use crate::world::Flow;
 
 impl<M: Monitor> Simulation<M> {
-    /// Samples what all flows have delivered, and says when to sample again.
+    /// Samples what each flow has delivered, and says when to sample again.
     pub(crate) fn sample_goodput(&mut self, sampler: EventTarget) {
-        // Nothing that happens in the network.
-        self.events -= 1;
-        self.run_windows();
-        let delivered = self.sample_flows();
-        self.note_goodput(self.now, delivered);
-        self.go_on_after_sample(self.now + SAMPLE_INTERVAL);
-        // In a world at rest nothing will be delivered.
-        if !self.wheel.is_empty() {
-            self.wheel.schedule(sampler, self.now + SAMPLE_INTERVAL);
-        }
-    }
-
-    /// Samples what each flow has delivered by now; all of them together, in bytes.
-    pub(crate) fn sample_flows(&mut self) -> u64 {
-        let mut delivered = std::mem::take(&mut self.core.goodput.delivered);
+        let mut delivered = std::mem::take(&mut self.goodput.delivered);
         delivered.clear();
-        if self.processes.is_empty() {
-            self.gather_delivered(&mut delivered);
-        } else {
-            delivered.extend_from_slice(self.sample_processes());
-        }
-        self.core.goodput.delivered = delivered;
-        self.core.goodput.sample(self.now, self.flows.iter().map(|flow| flow.start))
-    }
-
-    /// All flows together had delivered so many bytes by a time.
-    pub(crate) fn note_goodput(&mut self, at: Instant, bytes: u64) {
-        let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
-        self.core.goodput.sample_all(at, first, bytes);
+        self.gather_delivered(&mut delivered);
+        self.goodput.delivered = delivered;
+        let all = self.goodput.sample(self.now, self.flows.iter().map(|flow| flow.start));
+        self.delivered.push(all);
+        self.queue.schedule(sampler, self.now + SAMPLE_INTERVAL);
     }
 
     /// What has arrived of each flow by now, in bytes.

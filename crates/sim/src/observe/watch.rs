@@ -1,18 +1,16 @@
 //! The monitor of runs that are recorded, verified or observed from outside.
 
+use crate::check::{Checker, HostEvent, LinkActivity, SeenPacket};
 use bentpipe_base::Instant;
-use bentpipe_check::{Checker, HostEvent, LinkActivity, SeenPacket};
 use bentpipe_net::Link;
 use bentpipe_outcome::{LinkEvent, Observer, Passing, Recorder, Series};
 use bentpipe_scenario::{LinkId, Scenario, Topology};
 use bentpipe_trace::Event;
 
 use crate::RunOptions;
-use crate::engine::key::EventKey;
 use crate::ids::EndId;
 use crate::network::medium::{link_config, link_name};
 use crate::observe::bottlenecks::recorder;
-use crate::observe::log::{EventLog, Observation};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::PacketHandle;
 use crate::world::World;
@@ -26,14 +24,8 @@ fn checker(topology: &Topology<'_>) -> Checker {
     checker
 }
 
-/// Logs what happens, and tells it to its readers in order.
+/// Tells what happens to who wants to know: recorder, checkers and the observer.
 pub(crate) struct Watch<'a> {
-    log: EventLog,
-    readers: Readers<'a>,
-}
-
-/// Who wants to know what happens: recorder, checkers and the observer.
-struct Readers<'a> {
     recorder: Option<Recorder>,
     checker: Option<Checker>,
     observer: Option<&'a mut dyn Observer>,
@@ -48,23 +40,21 @@ impl<'a> Watch<'a> {
         options: &RunOptions<'_>,
         observer: Option<&'a mut dyn Observer>,
     ) -> Self {
-        let readers = Readers {
+        Self {
             recorder: options.record.then(|| recorder(world, scenario, topology)),
             checker: options.verify.then(|| checker(topology)),
             observer,
             leg_ids: Vec::new(),
-        };
-        Self { log: EventLog::default(), readers }
+        }
     }
 
     /// The series and the violations; `used` packets are on their way in all, on these links.
     pub fn finish(
-        mut self,
+        self,
         now: Instant,
         (links, used): (&[Link<PacketHandle>], usize),
     ) -> (Option<Series>, Vec<String>) {
-        self.read(Instant::FAR_FUTURE);
-        let Readers { recorder, checker, .. } = self.readers;
+        let Self { recorder, checker, .. } = self;
         let violations = checker.map(|checker| checker.finish(now, links, used));
         (recorder.map(Recorder::finish), violations.unwrap_or_default())
     }
@@ -74,63 +64,52 @@ impl Monitor for Watch<'_> {
     const MONITORS: bool = true;
 
     fn traces(&self, end: EndId) -> bool {
-        let Readers { recorder, observer, .. } = &self.readers;
+        let Self { recorder, observer, .. } = self;
         observer.is_some() || (recorder.is_some() && end.is_multiple_of(2))
     }
 
     fn watches(&self, link: LinkId) -> bool {
-        let Readers { recorder, checker, observer, .. } = &self.readers;
+        let Self { recorder, checker, observer, .. } = self;
         checker.is_some()
             || observer.is_some()
             || recorder.as_ref().is_some_and(|recorder| recorder.has(link))
     }
 
-    fn end(&mut self, key: EventKey, end: EndId, mut event: HostEvent) {
-        match &mut event {
-            HostEvent::Opened { .. } | HostEvent::Traced(..) => {}
-            // The rest is for the checker.
-            _ if self.readers.checker.is_none() => return,
-            HostEvent::Sent { packet, .. } | HostEvent::Forged { packet, .. } => {
-                *packet = self.log.number(*packet);
-            }
-            HostEvent::Arrived { packet, .. } => *packet = self.log.number_of(*packet),
+    fn end(&mut self, now: Instant, end: EndId, event: HostEvent) {
+        if let Some(checker) = &mut self.checker {
+            checker.end(now, end, &event);
+        }
+        match event {
+            HostEvent::Opened { leg_id, .. } => self.note_opened(now, end, leg_id),
+            HostEvent::Traced(at, event) => self.note_traced(at, end, &event),
             _ => {}
         }
-        self.log.push(key, Observation::AtEnd(end, event));
     }
 
-    fn link(&mut self, key: EventKey, link: LinkId, mut activity: LinkActivity) {
-        if self.readers.checker.is_some() {
-            self.log.identify(&mut activity);
+    fn link(&mut self, now: Instant, link: LinkId, activity: LinkActivity) {
+        if let Some(checker) = &mut self.checker {
+            checker.link(now, link, &activity);
         }
-        self.log.push(key, Observation::AtLink(link, activity));
-    }
-
-    fn is_due(&self) -> bool {
-        self.log.is_due()
-    }
-
-    fn read(&mut self, told_until: Instant) {
-        let Self { log, readers } = self;
-        log.read(told_until, |now, observation| match observation {
-            Observation::AtEnd(end, event) => readers.end(now, *end, event),
-            Observation::AtLink(link, activity) => readers.link(now, *link, activity),
-        });
+        match activity {
+            LinkActivity::Offered { packet, backlog } => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.note_backlog(link, now, backlog.packets);
+                }
+                self.tell((now, link), LinkEvent::Offered { waiting: backlog.packets }, &packet);
+            }
+            LinkActivity::Delivered(packet) => self.tell((now, link), LinkEvent::Delivered, &packet),
+            LinkActivity::Lost { packet, cause, at } => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.note_drop(link, now);
+                }
+                self.tell((at, link), LinkEvent::Dropped(cause), &packet);
+            }
+            LinkActivity::Copied { .. } | LinkActivity::TakenBack(_) => {}
+        }
     }
 }
 
-impl Readers<'_> {
-    fn end(&mut self, now: Instant, end: EndId, event: &HostEvent) {
-        if let Some(checker) = &mut self.checker {
-            checker.end(now, end, event);
-        }
-        match event {
-            HostEvent::Opened { leg_id, .. } => self.note_opened(now, end, *leg_id),
-            HostEvent::Traced(at, event) => self.note_traced(*at, end, event),
-            _ => {}
-        }
-    }
-
+impl Watch<'_> {
     fn note_opened(&mut self, now: Instant, end: EndId, leg_id: u32) {
         let needed = self.leg_ids.len().max(end as usize + 1);
         self.leg_ids.resize(needed, 0);
@@ -156,28 +135,6 @@ impl Readers<'_> {
         let end = self.end_of_leg(end);
         if let Some(observer) = &mut self.observer {
             observer.on_end(at, end, event);
-        }
-    }
-
-    fn link(&mut self, now: Instant, link: LinkId, activity: &LinkActivity) {
-        if let Some(checker) = &mut self.checker {
-            checker.link(now, link, activity);
-        }
-        match activity {
-            LinkActivity::Offered { packet, backlog } => {
-                if let Some(recorder) = &mut self.recorder {
-                    recorder.note_backlog(link, now, backlog.packets);
-                }
-                self.tell((now, link), LinkEvent::Offered { waiting: backlog.packets }, packet);
-            }
-            LinkActivity::Delivered(packet) => self.tell((now, link), LinkEvent::Delivered, packet),
-            LinkActivity::Lost { packet, cause, at } => {
-                if let Some(recorder) = &mut self.recorder {
-                    recorder.note_drop(link, now);
-                }
-                self.tell((*at, link), LinkEvent::Dropped(*cause), packet);
-            }
-            LinkActivity::Copied { .. } | LinkActivity::TakenBack(_) => {}
         }
     }
 

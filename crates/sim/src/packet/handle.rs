@@ -1,4 +1,4 @@
-//! What links carry in the simulator.
+//! Packet handles: links carry them in the simulator.
 
 use bentpipe_base::{EcnField, Segment};
 use bentpipe_net::Packet;
@@ -21,7 +21,7 @@ bitflags::bitflags! {
         const PLAIN = 0x10;
         /// The second of two that duplication made of one.
         const COPY = 0x20;
-        /// A plain packet for an agent of the flow: which one stands in its contents.
+        /// A plain packet for an agent of the flow. Its contents name the agent.
         const AGENT = 0x40;
     }
 }
@@ -29,7 +29,7 @@ bitflags::bitflags! {
 /// A packet on its way: where its contents lie, how large it is and where it is.
 ///
 /// Two words, so that a handle travels in registers: memory that is written in pieces and read as a whole makes a processor wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PacketHandle {
     /// The index in the low half, the position in the routes in the high one.
     place: u64,
@@ -37,20 +37,11 @@ pub(crate) struct PacketHandle {
     nature: u64,
 }
 
-/// The high bits of an index name the share of the packet: one more than its number.
-const SHARE_SHIFT: u32 = 28;
-
-/// A world is executed by so many shares at most.
-pub(crate) const MOST_SHARES: u32 = (1 << (PacketIndex::BITS - SHARE_SHIFT)) - 1;
-
 const LABEL_SHIFT: u32 = 32;
 const LABEL_MASK: u64 = (1 << 24) - 1;
 const MARKS_SHIFT: u32 = 56;
 
 impl PacketHandle {
-    /// Stands where there is none.
-    pub const NOTHING: Self = Self { place: 0, nature: 0 };
-
     /// For the packet at `index` whose route begins at `position`; `label` is equal for all packets of one flow and direction, and
     /// independent of the rest of the world: 24 bits of it are packed.
     #[inline]
@@ -62,16 +53,10 @@ impl PacketHandle {
         }
     }
 
-    /// All but the index.
-    #[inline(always)]
-    pub fn without_index(self) -> (u32, u64) {
-        ((self.place >> 32) as u32, self.nature)
-    }
-
-    /// The same of a packet at an index.
-    #[inline(always)]
-    pub fn with_index(index: PacketIndex, (position, nature): (u32, u64)) -> Self {
-        Self { place: u64::from(index) | u64::from(position) << 32, nature }
+    /// The same packet at another index and another position in the routes.
+    #[inline]
+    pub fn at(self, (index, position): (PacketIndex, u32)) -> Self {
+        Self { place: u64::from(index) | u64::from(position) << 32, ..self }
     }
 
     /// Where the contents lie in the pool.
@@ -83,27 +68,6 @@ impl PacketHandle {
     /// Names other contents.
     pub fn set_index(&mut self, index: PacketIndex) {
         self.place = self.place >> 32 << 32 | u64::from(index);
-    }
-
-    /// The same for the thread that a shared link belongs to, where packets of several shares are; or for that of its own share again.
-    #[inline]
-    pub fn of_share(mut self, share: Option<u32>) -> Self {
-        let index = self.index() & ((1 << SHARE_SHIFT) - 1);
-        assert!(share.is_none() || index == self.index(), "no share has so many packets");
-        self.set_index(index | share.map_or(0, |share| share + 1) << SHARE_SHIFT);
-        self
-    }
-
-    /// The same when it goes from the thread of one share to that of another.
-    pub fn moved(self, from: u32, to: u32) -> Self {
-        let home = self.share().unwrap_or(from);
-        self.of_share(None).of_share(Some(home).filter(|home| *home != to))
-    }
-
-    /// The share that it belongs to, if that was said.
-    #[inline]
-    pub fn share(self) -> Option<u32> {
-        (self.index() >> SHARE_SHIFT).checked_sub(1)
     }
 
     /// Position in the routes of the hop that it has taken.

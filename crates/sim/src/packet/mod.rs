@@ -2,4 +2,3 @@
 
 pub(crate) mod handle;
 pub(crate) mod pool;
-mod slab;

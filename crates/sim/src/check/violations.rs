@@ -7,7 +7,7 @@ const MOST_VIOLATIONS: usize = 20;
 
 /// Collects what breaks the rules.
 #[derive(Debug, Default)]
-pub struct Violations(Vec<String>);
+pub(crate) struct Violations(Vec<String>);
 
 impl Violations {
     /// Notes a violation unless `holds`.

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{Link, LinkConfig, Opportunities, Packet, Quantity, Schedule};
 
-use crate::event::{LinkActivity, SeenPacket};
-use crate::violations::Violations;
+use crate::check::event::{LinkActivity, SeenPacket};
+use crate::check::violations::Violations;
 
 /// What went into a link and what came out.
 #[derive(Debug)]
-pub struct LinkBook {
+pub(crate) struct LinkBook {
     name: String,
     least_delay: Duration,
     greatest_rate: Rate,

@@ -6,7 +6,7 @@ use bentpipe_trace::{DropCause, Event};
 
 /// What happened at a connection end. Packets have numbers, which none of two that exist at the same time share.
 #[derive(Clone, Copy, Debug)]
-pub enum HostEvent {
+pub(crate) enum HostEvent {
     /// A new connection uses it; even ends send, odd ends receive.
     Opened {
         /// The leg of a flow that the connection serves.
@@ -14,7 +14,7 @@ pub enum HostEvent {
         /// At a proxy the end whose stream it relays, in both directions.
         inward: Option<u32>,
     },
-    /// The application wrote so many bytes.
+    /// The application wrote this number of bytes.
     Wrote(u64),
     /// A segment left.
     Sent {
@@ -39,7 +39,7 @@ pub enum HostEvent {
     },
     /// The application will read over this range of the stream, which never arrived (best effort).
     Missing(SackRange),
-    /// The application read so many bytes.
+    /// The application read this number of bytes.
     Read(u64),
     /// The connection recorded an event of its own at a time.
     Traced(Instant, Event),
@@ -52,7 +52,7 @@ pub enum HostEvent {
 
 /// A packet that something happened to.
 #[derive(Clone, Copy, Debug)]
-pub struct SeenPacket {
+pub(crate) struct SeenPacket {
     /// Its number.
     pub number: u32,
     /// Bytes on the wire.
@@ -67,7 +67,7 @@ pub struct SeenPacket {
 
 /// What happened at one direction of a link.
 #[derive(Clone, Copy, Debug)]
-pub enum LinkActivity {
+pub(crate) enum LinkActivity {
     /// A packet was offered to the queue.
     Offered {
         /// The packet.

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bentpipe_base::{Instant, Segment};
 
-use crate::event::HostEvent;
-use crate::violations::Violations;
+use crate::check::event::HostEvent;
+use crate::check::violations::Violations;
 
 /// The streams of all connections.
 #[derive(Debug, Default)]
-pub struct Streams {
+pub(crate) struct Streams {
     ends: Vec<Stream>,
     /// What the packets on their way carry, by the numbers of the packets.
     payloads: BTreeMap<u32, Vec<u8>>,
