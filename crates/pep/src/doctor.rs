@@ -294,6 +294,6 @@ pub(crate) fn warn_of_interfaces(deployment: &Deployment) {
     for Finding { what, cure, .. } in
         interfaces(deployment).iter().filter(|finding| finding.state != State::Ok)
     {
-        eprintln!("bentpipe: {what}; cure: {cure}");
+        eprintln!("bentpipe: {what}; fix: {cure}");
     }
 }
