@@ -13,7 +13,7 @@ const OPTIONAL: [(&str, &str); 7] = [
     ("send", "transfer"),
 ];
 
-/// What to answer if `command`, which this build does not know, is one of the full build.
+/// The failure for a `command` that only the full build has; `None` for a command that no build has.
 pub fn command(command: &str) -> Option<Failure> {
     let (name, feature) = OPTIONAL.iter().find(|(name, _)| *name == command)?;
     Some(failure(&format!("`bentpipe {name}`"), feature))

@@ -121,7 +121,7 @@ fn command() -> ExitCode {
     }
 }
 
-/// What to answer if the arguments are wrong only because this build lacks the command.
+/// The failure for arguments that are wrong only because this build lacks the command.
 fn absent(error: &clap::Error) -> Option<Failure> {
     match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(command)) => absent::command(command),

@@ -19,7 +19,7 @@ fn number(path: &str) -> Option<u64> {
     fs::metadata(path).ok().map(|namespace| namespace.ino())
 }
 
-/// Whether the first process is that of a container.
+/// True if the first process is that of a container.
 pub(crate) fn is_container() -> bool {
     number("/proc/self/ns/pid").is_some_and(|number| number != FIRST_PROCESSES)
 }

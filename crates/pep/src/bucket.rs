@@ -43,7 +43,7 @@ impl Bucket {
         u64::try_from(bytes).unwrap_or(u64::MAX).clamp(LEAST_QUANTUM, LARGEST_QUANTUM)
     }
 
-    /// Reserves the time of so many bytes. Returns when they may be sent.
+    /// Reserves the transmission time of `bytes` at the shared rate. Returns when they may be sent.
     fn reserve(&self, bytes: u64, now: Instant) -> Instant {
         let now = now.saturating_duration_since(self.began).as_nanos() as u64;
         let earliest = now.saturating_sub(LATE.as_nanos() as u64);
@@ -76,7 +76,7 @@ impl Gate {
         Self { bucket, granted: 0, at: now }
     }
 
-    /// How many of so many bytes may be sent now, or when some of them may be.
+    /// Returns how many of `wanted` bytes may be sent now, or else the time from which some may be sent.
     pub fn allow(&mut self, wanted: usize, now: Instant) -> Result<usize, Instant> {
         if self.granted == 0 {
             self.granted = (wanted as u64).min(self.bucket.quantum());
@@ -85,7 +85,7 @@ impl Gate {
         if now < self.at { Err(self.at) } else { Ok((self.granted as usize).min(wanted)) }
     }
 
-    /// Notes that so many bytes were sent. More than were allowed delay the next ones.
+    /// Records `bytes` as sent. Bytes beyond the granted ones delay the next grant.
     pub fn note_sent(&mut self, bytes: usize, now: Instant) {
         let beyond = (bytes as u64).saturating_sub(self.granted);
         self.granted = self.granted.saturating_sub(bytes as u64);

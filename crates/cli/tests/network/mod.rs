@@ -205,7 +205,7 @@ impl World {
         packets.split(' ').next().unwrap().parse().unwrap()
     }
 
-    /// What the proxy says at a path of its address.
+    /// The body that the HTTP server of the proxy returns for a path.
     pub fn ask(&self, path: &'static str) -> String {
         self.inside("p", move || {
             let mut stream = TcpStream::connect("127.0.0.1:9464").unwrap();
