@@ -96,6 +96,20 @@ fn duplicates_are_reported_once() {
     );
 }
 
+/// RFC 2883 section 4: a segment that repeats data and adds new data is acknowledged at once.
+#[test]
+fn a_duplicate_with_new_data_is_reported_at_once() {
+    let delayed_ack = DelayedAck::On { every: 2, timer: ms(40), quick: 0, after_duplicate: 0 };
+    let mut end = Script::established(Config { dsack: true, delayed_ack, ..plain() });
+    end.data(1, 1000, 1);
+    end.data(1001, 1000, 1);
+    end.trace();
+    end.data(1501, 1000, 1);
+    assert_eq!(end.trace(), ["ack 2501 1501-2001"]);
+    end.data(2501, 1000, 1);
+    assert!(end.trace().is_empty(), "later data waits again");
+}
+
 fn delayed(every: u32, quick: u32) -> Script {
     hurried(every, quick, 0)
 }

@@ -18,7 +18,8 @@ impl Receiver {
         self.queue().dsack = Some(SackRange { start, end });
     }
 
-    /// Schedules the report of the first part of `[start, end)` that arrived before, if there is one (RFC 2883 section 4).
+    /// Schedules the report of the first part of `[start, end)` that arrived before, if there is one. It leaves at once (RFC 2883
+    /// section 4), even where other data would be acknowledged later.
     pub(super) fn report_overlap(&mut self, start: u64, end: u64) {
         let ranges = self.queue.as_ref().map(|queue| &queue.ranges).filter(|ranges| !ranges.is_empty());
         let overlap = if start < self.nxt {
@@ -31,6 +32,7 @@ impl Receiver {
         };
         if let Some(SackRange { start, end }) = overlap.filter(|overlap| overlap.start < overlap.end) {
             self.report_duplicate(start, end);
+            self.quick = self.quick.max(1);
         }
     }
 
