@@ -311,6 +311,23 @@ fn rack_repairs_a_lost_retransmission() {
     assert_eq!((end.end.stats().timeouts, end.end.stats().recoveries), (0, 1));
 }
 
+/// RFC 8985 section 6.2 step 5: of two segments sent at the same time, the second shows the loss of the first.
+#[test]
+fn rack_orders_what_leaves_at_one_instant() {
+    let mut end = rack(50_000);
+    for top in [2001, 3001, 4001, 7001] {
+        end.sack(1, &[(1001, top)]);
+    }
+    assert_eq!(end.trace(), ["1+1000", "10001+1000"]);
+    end.wait(100);
+    end.sack(1, &[(10_001, 11_001), (1001, 8001)]);
+    assert_eq!(end.trace()[0], "1+1000", "it left before the new segment, which has arrived");
+    end.wait(50);
+    end.sack(1, &[(1001, 11_001)]);
+    assert_eq!(end.trace(), ["13001+1000", "14001+1000"], "what has arrived left before the second repair");
+    assert_eq!(end.end.stats().timeouts, 0);
+}
+
 #[test]
 fn rack_waits_a_quarter_of_a_round_trip_for_what_was_overtaken() {
     let mut end = rack(10_000);

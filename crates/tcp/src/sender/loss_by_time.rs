@@ -40,13 +40,13 @@ impl Sender {
         let Some(rack) = self.rack.as_deref().copied() else { return (0, None) };
         let Some(rtt) = rack.rtt() else { return (0, None) };
         let wait = rtt + self.reordering_window(config);
-        self.board.mark_lost_by_time(|sent_at, end| {
-            if !rack.has_overtaken(sent_at, end) {
+        self.board.mark_lost_by_time(|record| {
+            if !rack.has_overtaken(record.order) {
                 AgeVerdict::Unknown
-            } else if now >= sent_at + wait {
+            } else if now >= record.sent_at + wait {
                 AgeVerdict::Lost
             } else {
-                AgeVerdict::LostAt(sent_at + wait)
+                AgeVerdict::LostAt(record.sent_at + wait)
             }
         })
     }

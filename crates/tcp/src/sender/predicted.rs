@@ -114,16 +114,17 @@ impl Sender {
         if segment.ack <= self.una || segment.ack > self.nxt {
             return false;
         }
-        let Some((acked, sent_at)) = self.board.plain_below(segment.ack) else { return false };
+        let Some((acked, record)) = self.board.plain_below(segment.ack) else { return false };
+        let (sent_at, order) = (record.sent_at, record.order);
         let rtt = cx.now.since(sent_at);
         if self.recovery == Recovery::Rack {
             // All outstanding segments left later, so their age gives no information.
             let rack = self.rack.get_or_insert_default();
-            let newer = rack.is_newest(sent_at, segment.ack) && self.board.is_free_of_repairs();
+            let newer = rack.is_newest(order) && self.board.is_free_of_repairs();
             if !newer {
                 return false;
             }
-            rack.deliver(rtt, Delivery { sent_at, lowest: self.una, end: segment.ack });
+            rack.deliver(rtt, Delivery { order, lowest: self.una, end: segment.ack });
             cx.timers.reorder = Instant::FAR_FUTURE;
         }
         let delivered_bytes = segment.ack - self.una;

@@ -3,7 +3,7 @@
 use bentpipe_base::{Duration, Instant};
 
 use super::rtt::RttEstimator;
-use super::scoreboard::{Mark, Progress};
+use super::scoreboard::{Mark, Progress, is_later};
 use crate::timestamp::{clock_ms, is_older};
 
 /// Number of recovery episodes for which a wider reordering window is kept (RFC 8985 section 6.2 step 4).
@@ -12,9 +12,9 @@ const PERSIST: u32 = 16;
 /// RACK's variables, by the names of RFC 8985.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rack {
-    /// Transmission time and end of the newest delivered segment.
-    xmit: Instant,
-    end: u64,
+    /// Number of the newest delivered transmission. RFC 8985 compares `RACK.xmit_ts` and, of segments sent at the same time,
+    /// `RACK.end_seq`. The number also orders a retransmission and new data sent at the same time.
+    newest: u32,
     /// Round-trip time of the newest delivered segment; zero before the first.
     rtt: Duration,
     /// Highest sequence number delivered.
@@ -41,7 +41,8 @@ pub(super) struct TailProbe {
 /// Segments delivered by one ACK, each sent once and all at the same time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
-    pub sent_at: Instant,
+    /// Number of the transmission of the last.
+    pub order: u32,
     /// First sequence number.
     pub lowest: u64,
     /// Sequence number after the last.
@@ -70,8 +71,7 @@ impl AckTiming {
 impl Default for Rack {
     fn default() -> Self {
         Self {
-            xmit: Instant::ZERO,
-            end: 0,
+            newest: 0,
             rtt: Duration::ZERO,
             fack: 0,
             reordering_seen: false,
@@ -88,16 +88,16 @@ impl Rack {
     /// newest segment sent only once counts instead.
     pub fn update(&mut self, progress: &Progress, seen: AckTiming) {
         let Some(newest) = &progress.newest else { return };
-        let delivered =
+        let (sent_at, order) =
             if newest.marks.intersects(Mark::AMBIGUOUS) && seen.may_answer_original(newest.sent_at) {
                 let Some(original) = progress.newest_original else { return };
                 original
             } else {
-                (newest.sent_at, newest.end())
+                (newest.sent_at, newest.order)
             };
-        self.rtt = seen.now.since(delivered.0);
-        if delivered > (self.xmit, self.end) {
-            (self.xmit, self.end) = delivered;
+        self.rtt = seen.now.since(sent_at);
+        if self.is_newest(order) {
+            self.newest = order;
         }
     }
 
@@ -106,10 +106,10 @@ impl Rack {
         Some(self.rtt).filter(|rtt| !rtt.is_zero())
     }
 
-    /// True if a later segment, or one sent at the same time with a higher number, has been delivered.
+    /// True if a transmission after `order` has been delivered.
     #[inline]
-    pub fn has_overtaken(&self, sent_at: Instant, end: u64) -> bool {
-        (sent_at, end) < (self.xmit, self.end)
+    pub fn has_overtaken(&self, order: u32) -> bool {
+        is_later(self.newest, order)
     }
 
     /// Step 4: returns the reordering window. Without reordering it is zero if losses are `proven` by other segments.
@@ -121,18 +121,18 @@ impl Rack {
         (quarter * self.window_quarters).min(rtt.srtt)
     }
 
-    /// True if a segment sent once at `sent_at` and ending at `end` is the newest delivered one.
+    /// True if no transmission at or after `order` was delivered before.
     #[inline]
-    pub fn is_newest(&self, sent_at: Instant, end: u64) -> bool {
-        (sent_at, end) > (self.xmit, self.end)
+    pub fn is_newest(&self, order: u32) -> bool {
+        is_later(order, self.newest)
     }
 
     /// Runs steps 1 to 3 for a delivery that ends with such a segment.
     #[inline]
     pub fn deliver(&mut self, rtt: Duration, delivery: Delivery) {
-        let Delivery { sent_at, lowest, end } = delivery;
+        let Delivery { order, lowest, end } = delivery;
         self.rtt = rtt;
-        (self.xmit, self.end) = (sent_at, end);
+        self.newest = order;
         self.reordering_seen |= lowest < self.fack;
         self.fack = self.fack.max(end);
     }
@@ -175,11 +175,8 @@ mod tests {
     #[test]
     fn reordering_is_seen_where_a_lower_number_arrives_later() {
         let mut rack = Rack::default();
-        let mut deliver = |nanos, lowest, end| {
-            rack.deliver(
-                Duration::from_millis(100),
-                Delivery { sent_at: Instant::from_nanos(nanos), lowest, end },
-            );
+        let mut deliver = |order, lowest, end| {
+            rack.deliver(Duration::from_millis(100), Delivery { order, lowest, end });
             rack.reordering_seen
         };
         assert!(!deliver(1, 1, 5001));

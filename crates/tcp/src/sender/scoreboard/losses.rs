@@ -2,7 +2,7 @@
 
 use bentpipe_base::{Instant, SackRange};
 
-use super::record::Mark;
+use super::record::{Mark, Record};
 use super::steps::count_step;
 use super::{Index, Scoreboard};
 
@@ -57,12 +57,9 @@ impl Scoreboard {
         self.total_lost.wrapping_sub(before)
     }
 
-    /// Marks segments as lost by their age relative to the newest delivered one (RFC 8985 step 5), as `judge(sent_at, end)`
-    /// decides. Returns the number of newly lost segments, and the time of the next check.
-    pub fn mark_lost_by_time(
-        &mut self,
-        judge: impl Fn(Instant, u64) -> AgeVerdict,
-    ) -> (u32, Option<Instant>) {
+    /// Marks segments as lost by their age relative to the newest delivered one (RFC 8985 step 5), as `judge` decides. Returns the
+    /// number of newly lost segments, and the time of the next check.
+    pub fn mark_lost_by_time(&mut self, judge: impl Fn(&Record) -> AgeVerdict) -> (u32, Option<Instant>) {
         let mut newly = 0;
         let mut again: Option<Instant> = None;
         let mut later = |at: Instant| again = Some(again.map_or(at, |old: Instant| old.min(at)));
@@ -70,7 +67,7 @@ impl Scoreboard {
         while let Some(record) = self.get(self.time_cursor) {
             count_step();
             if !record.marks.intersects(Mark::SACKED | Mark::LOST | Mark::REPEATED) {
-                match judge(record.sent_at, record.end()) {
+                match judge(record) {
                     AgeVerdict::Lost => {
                         self.mark_lost(self.time_cursor);
                         newly += 1;
@@ -84,17 +81,15 @@ impl Scoreboard {
             }
             self.time_cursor += 1;
         }
-        while let Some(&(index, sent_at)) =
-            self.repairs.as_ref().and_then(|repairs| repairs.in_flight.front())
+        while let Some(&(index, order)) = self.repairs.as_ref().and_then(|repairs| repairs.in_flight.front())
         {
             let current = self.get(index).filter(|record| {
-                record.sent_at == sent_at
+                record.order == order
                     && !record.has(Mark::SACKED)
                     && (record.has(Mark::RETRANSMITTED) || !record.has(Mark::LOST))
             });
-            if current.is_some() {
-                // New data sent at the same time may have left before this retransmission, so only later segments prove its loss.
-                match judge(sent_at, u64::MAX) {
+            if let Some(record) = current {
+                match judge(record) {
                     AgeVerdict::Lost => {
                         self.mark_lost(index);
                         newly += 1;

@@ -16,7 +16,7 @@ mod tests;
 pub(super) use bentpipe_cc::delivery_rate::Index;
 pub(super) use losses::AgeVerdict;
 pub(super) use progress::Progress;
-pub(super) use record::{Mark, Record};
+pub(super) use record::{Mark, Record, is_later};
 
 use std::collections::VecDeque;
 
@@ -47,6 +47,8 @@ pub(super) struct Scoreboard {
     repairs: Option<Box<Repairs>>,
     /// Index below which every first transmission was judged by time.
     time_cursor: Index,
+    /// Number of the last transmission.
+    order: u32,
     /// Segments marked lost since the connection began.
     pub total_lost: u32,
 }
@@ -97,20 +99,23 @@ impl Scoreboard {
 
     /// Adds a segment sent for the first time.
     #[inline]
-    pub fn push(&mut self, record: Record) {
+    pub fn push(&mut self, mut record: Record) {
         debug_assert!(self.records.back().is_none_or(|last| last.end() == record.start));
+        self.order = self.order.wrapping_add(1);
+        record.order = self.order;
         self.records.push_back(record);
     }
 
     /// Makes an empty record for [`push`](Self::push).
     pub fn record(start: u64, seq_len: u32, sent_at: Instant) -> Record {
-        Record { start, sent_at, seq_len, skip: 1, marks: Mark::empty() }
+        Record { start, sent_at, seq_len, skip: 1, order: 0, marks: Mark::empty() }
     }
 
     /// Records a retransmission. An `early` one counts in the pipe in addition to the original, which is not known to be lost.
     pub fn retransmit(&mut self, index: Index, now: Instant, early: bool) {
         let Some(record) = self.records.get_mut((index - self.base) as usize) else { return };
-        record.sent_at = now;
+        self.order = self.order.wrapping_add(1);
+        (record.sent_at, record.order) = (now, self.order);
         if (early || record.has(Mark::LOST)) && !record.has(Mark::RETRANSMITTED) {
             record.marks |= Mark::RETRANSMITTED;
             self.retransmitted += 1;
@@ -121,7 +126,7 @@ impl Scoreboard {
         while repairs.in_flight.front().is_some_and(|(index, _)| *index < base) {
             repairs.in_flight.pop_front();
         }
-        repairs.in_flight.push_back((index, now));
+        repairs.in_flight.push_back((index, self.order));
     }
 
     /// Records that a probe copies a segment and may repair it: its round trip is ambiguous from now on. Returns its sequence
@@ -175,10 +180,10 @@ impl Scoreboard {
         self.sacked | self.lost | self.retransmitted == 0
     }
 
-    /// Returns the number of segments that end at or below `ack`, and the send time of the last of them. `None` if a segment
-    /// extends across `ack`, or if any was SACKed, marked lost or sent more than once.
+    /// Returns the number of segments that end at or below `ack`, and the last of them. `None` if a segment extends across `ack`,
+    /// or if any was SACKed, marked lost or sent more than once.
     #[inline]
-    pub fn plain_below(&self, ack: u64) -> Option<(u32, Instant)> {
+    pub fn plain_below(&self, ack: u64) -> Option<(u32, &Record)> {
         if !self.is_plain() {
             return None;
         }
@@ -190,7 +195,7 @@ impl Scoreboard {
                 return None;
             }
             if record.end() >= ack {
-                return (record.end() == ack).then_some((count as u32, record.sent_at));
+                return (record.end() == ack).then_some((count as u32, record));
             }
         }
     }
@@ -334,7 +339,7 @@ impl Scoreboard {
         let repairs = self.repairs.as_ref().map_or(0, |repairs| {
             size_of::<Repairs>()
                 + (repairs.lost.capacity() + repairs.lost_again.capacity()) * size_of::<Index>()
-                + repairs.in_flight.capacity() * size_of::<(Index, Instant)>()
+                + repairs.in_flight.capacity() * size_of::<(Index, u32)>()
         });
         self.records.capacity() * size_of::<Record>() + repairs
     }

@@ -3,7 +3,7 @@
 use bentpipe_base::Instant;
 use bentpipe_cc::delivery_rate::Index;
 
-use super::record::{Mark, Record};
+use super::record::{Mark, Record, is_later};
 
 /// Deliveries newly shown by an ACK.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,8 +22,8 @@ pub struct Progress {
     pub newest_index: Index,
     /// True if a cumulatively acknowledged segment had been sent more than once.
     pub repeated_acked: bool,
-    /// Send time and end of the latest newly delivered segment that was sent only once.
-    pub newest_original: Option<(Instant, u64)>,
+    /// Send time and number of the latest newly delivered transmission of a segment that was sent only once.
+    pub newest_original: Option<(Instant, u32)>,
     /// True if a newly delivered segment had been sent only once.
     pub original_delivered: bool,
     /// Lowest start of the newly delivered segments that were sent only once.
@@ -40,14 +40,12 @@ impl Progress {
             let first = !self.original_delivered;
             self.lowest_original = if first { record.start } else { self.lowest_original.min(record.start) };
             self.original_delivered = true;
-            self.newest_original = self.newest_original.max(Some((record.sent_at, record.end())));
+            if self.newest_original.is_none_or(|(_, order)| is_later(record.order, order)) {
+                self.newest_original = Some((record.sent_at, record.order));
+            }
         }
         self.highest = self.highest.max(record.end());
-        let newer = match &self.newest {
-            Some(newest) => (record.sent_at, record.start) > (newest.sent_at, newest.start),
-            None => true,
-        };
-        if newer {
+        if self.newest.is_none_or(|newest| is_later(record.order, newest.order)) {
             self.newest = Some(*record);
             self.newest_index = index;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use bentpipe_base::{Instant, SackRange};
+use bentpipe_base::SackRange;
 use bentpipe_cc::delivery_rate::Index;
 
 /// Segments that wait for retransmission, and retransmissions in flight. Outdated indices are
@@ -13,8 +13,8 @@ pub(super) struct Repairs {
     pub lost: VecDeque<Index>,
     /// Segments whose retransmission was lost; they are retransmitted first.
     pub lost_again: VecDeque<Index>,
-    /// Retransmissions in flight, ordered by send time.
-    pub in_flight: VecDeque<(Index, Instant)>,
+    /// Retransmissions in flight by the number of their transmission, in that order.
+    pub in_flight: VecDeque<(Index, u32)>,
     /// The latest SACK blocks.
     pub reports: [Report; 4],
     /// Number of replaced reports.

@@ -81,7 +81,7 @@ fn only_the_newest_retransmission_is_judged_by_time() {
         assert_eq!(board.mark_range_lost(block(0, 0), |_, _| false), 1);
         board.retransmit(0, Instant::from_nanos(at), false);
     }
-    let judge = |at: Instant, _| match at.as_nanos() {
+    let judge = |record: &Record| match record.sent_at.as_nanos() {
         100 => AgeVerdict::Lost,
         _ => AgeVerdict::Unknown,
     };
@@ -126,8 +126,8 @@ fn a_copied_segment_is_still_lost_by_time() {
     let mut progress = Progress::default();
     assert_eq!(board.copied(0), Some((1, 1000)));
     board.sack(block(1, 2), &mut progress);
-    let (lost, _) =
-        board.mark_lost_by_time(|_, end| if end < 3001 { AgeVerdict::Lost } else { AgeVerdict::Unknown });
+    let (lost, _) = board
+        .mark_lost_by_time(|record| if record.end() < 3001 { AgeVerdict::Lost } else { AgeVerdict::Unknown });
     assert_eq!((lost, board.next_lost()), (1, Some(0)));
     board.retransmit(0, Instant::from_nanos(9), false);
     board.advance(3001, &mut progress);
@@ -293,9 +293,8 @@ fn steps_per_ack(window: u32, by_time: bool) -> f64 {
             board.advance(nxt, &mut progress);
         }
         if by_time {
-            let newest = progress.newest.map(|newest| (newest.sent_at, newest.end()));
-            board.mark_lost_by_time(|sent_at, end| match newest {
-                Some(newest) if (sent_at, end) < newest => AgeVerdict::Lost,
+            board.mark_lost_by_time(|record| match progress.newest {
+                Some(newest) if is_later(newest.order, record.order) => AgeVerdict::Lost,
                 _ => AgeVerdict::Unknown,
             });
         } else {
