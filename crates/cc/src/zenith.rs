@@ -335,7 +335,9 @@ pub struct Zenith {
 impl Zenith {
     /// A sender before its handshake.
     pub fn new(config: Config, start: &Start) -> Self {
-        let stage = if config.measured_start {
+        // A first flight of one segment, as after a lost SYN, measures nothing. Others that began at the same time may repair
+        // their first flights: a path that would look idle is not.
+        let stage = if config.measured_start && start.initial_window > 1.0 {
             Stage::Chirp(Box::new(Chirp::new(start.initial_window)))
         } else {
             Stage::Doubling
@@ -978,11 +980,6 @@ impl CongestionControl for Zenith {
 
     fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
         match event {
-            // A SYN was lost (RFC 5681, section 3.1). Others that began at the same time may repair their first flights: the path that would look idle is not.
-            ConnectionEvent::Idle { restart } if self.sent == 0 => {
-                self.window = restart;
-                self.stage = Stage::Doubling;
-            }
             ConnectionEvent::Established => {
                 self.mss = f64::from(path.mss);
                 self.rtt_s = path.srtt_s();

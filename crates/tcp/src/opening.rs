@@ -157,14 +157,16 @@ impl Connection {
             self.receiver.accept_gaps();
         }
         self.sender.reset_back_off();
+        if !self.time_handshake(now, segment, &handshake) {
+            self.sender.syn_was_lost(&self.config);
+        }
         self.agree_on_mss(peer, handshake.seed);
         self.sender.open_window(segment.seq, segment.window);
         self.sender.ecn = if self.config.ecn && handshake.ecn { Ecn::On } else { Ecn::Off };
         self.agree_on_probes_and_feedback(peer);
         self.last_heard = now;
         self.events |= Events::ESTABLISHED;
-        let lost_syn = !self.time_handshake(now, segment, &handshake);
-        self.sender.established(now, lost_syn);
+        self.sender.established(now);
         if self.sender.stream.finished {
             self.state = State::FinWait1;
         }

@@ -5,7 +5,8 @@ mod common;
 mod script;
 
 use bentpipe_base::{Flags, Segment, SynOptions};
-use bentpipe_tcp::{Config, Events, KeepAlive, Recovery, State};
+use bentpipe_cc::{Algorithm, REGISTRY};
+use bentpipe_tcp::{Config, Events, InitialWindow, KeepAlive, Recovery, State};
 use common::Pair;
 use script::{Script, ms, plain};
 
@@ -61,10 +62,29 @@ fn after_a_lost_syn_the_window_is_one_and_the_timeout_three_seconds() {
     assert_eq!(end.timed(start), ["0 1+1000", "3300 1+1000"]);
 }
 
+/// The same holds for every algorithm, and its window then grows from one segment.
+#[test]
+fn after_a_lost_syn_every_algorithm_begins_with_one_segment() {
+    for entry in REGISTRY {
+        let cc = Algorithm::from_name(entry.name).unwrap();
+        let initial_window = InitialWindow::Segments(10);
+        let mut end = Script::connecting(Config { cc, initial_window, ..plain() });
+        end.wait(1100);
+        end.flags(SYN_ACK, 0, 1);
+        end.trace();
+        end.write(50_000);
+        end.wait(100);
+        assert_eq!(end.end.next_to_send(), 1001, "{}", entry.name);
+        end.ack(1001);
+        end.wait(1000);
+        assert!(end.end.next_to_send() > 1001, "{} goes on", entry.name);
+    }
+}
+
 /// RFC 3522: the answer takes longer than the first timeout, and echoes the timestamp of the first or of the second SYN.
 #[test]
 fn a_syn_whose_answer_was_only_late_was_not_lost() {
-    for (echoes_first, leaves, rtt_ms) in [(true, 5, 1100), (false, 1, 100)] {
+    for (echoes_first, leaves, rtt_ms, timeout_ms) in [(true, 5, 1100, 3300), (false, 1, 100, 3000)] {
         let mut end = Script::connecting(Config { timestamps: true, ..plain() });
         let first = end.clock();
         end.wait(1100);
@@ -82,6 +102,8 @@ fn a_syn_whose_answer_was_only_late_was_not_lost() {
         end.trace();
         end.write(5000);
         assert_eq!((end.trace().len(), end.end.srtt()), (leaves, Some(ms(rtt_ms))), "first: {echoes_first}");
+        let timeout = end.end.next_timeout().since(end.now);
+        assert_eq!(timeout, ms(timeout_ms), "RFC 6298 section 5.7; first: {echoes_first}");
     }
 }
 

@@ -134,15 +134,13 @@ fn an_overflow_of_the_second_flight_ends_the_measurement() {
 
 #[test]
 fn after_a_lost_syn_the_window_doubles_from_one_segment_and_after_an_idle_time_it_is_as_before() {
-    let mut zenith = Zenith::new(Config::default(), &fixture::start(10.0));
-    let idle = ConnectionEvent::Idle { restart: 1.0 };
-    zenith.on_event(idle, &at(1600));
+    let mut zenith = Zenith::new(Config::default(), &fixture::start(1.0));
     zenith.on_event(ConnectionEvent::Established, &at(1600));
     assert_eq!((zenith.snapshot().phase, zenith.window()), ("doubling", 1.0));
     zenith.on_sent(&Sent { seq: 1, len: fixture::MSS, retransmission: false }, &at(1600));
     hear(&mut zenith, 1600 + BASE_MS, BASE_MS);
     assert_eq!((zenith.snapshot().phase, zenith.window()), ("doubling", 2.0));
-    zenith.on_event(idle, &at(9000));
+    zenith.on_event(ConnectionEvent::Idle { restart: 1.0 }, &at(9000));
     assert_eq!(zenith.window(), 2.0);
 }
 

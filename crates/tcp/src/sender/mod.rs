@@ -99,6 +99,8 @@ pub(crate) struct Sender {
     /// Consecutive duplicate ACKs, for recovery without SACK.
     duplicates: u32,
     limit: Limit,
+    /// True if a SYN of this end was lost.
+    lost_syn: bool,
     /// Configured recovery, or NewReno if the peer does not support SACK.
     recovery: Recovery,
     /// True if timestamps were agreed on.
@@ -130,7 +132,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub fn new(config: &Config, seed: u64) -> Self {
-        let algorithm = Attached::new(config.cc.build(&Self::start(config, config.mss, seed)));
+        let algorithm = Attached::new(config.cc.build(&Self::start(config, config.mss, seed, false)));
         Self {
             una: 0,
             nxt: 0,
@@ -148,6 +150,7 @@ impl Sender {
             last_segment: (0, 0),
             duplicates: 0,
             limit: Limit::Application,
+            lost_syn: false,
             recovery: config.recovery,
             timestamps: false,
             ecn: Ecn::Off,
@@ -167,22 +170,24 @@ impl Sender {
         }
     }
 
-    fn start(config: &Config, mss: u32, seed: u64) -> Start {
+    fn start(config: &Config, mss: u32, seed: u64, lost_syn: bool) -> Start {
         Start {
             mss,
-            initial_window: f64::from(config.initial_window.segments(mss)),
+            initial_window: if lost_syn { 1.0 } else { f64::from(config.initial_window.segments(mss)) },
             paced: matches!(config.pacing, Pacing::Window { .. }),
             initial_ssthresh: config.initial_ssthresh.unwrap_or(f64::INFINITY),
             seed,
-            memory: config.memory.clone(),
+            memory: config.memory.clone().filter(|_| !lost_syn),
         }
     }
 
-    /// Sets the negotiated payload of a full segment, and rebuilds the algorithm if that differs from its initial value.
+    /// Sets the negotiated payload of a full segment. Rebuilds the algorithm if that differs from its initial value, or if a SYN
+    /// was lost: it then begins with one segment, and without what other connections have learned.
     pub fn set_mss(&mut self, config: &Config, mss: u32, seed: u64) {
-        if mss != self.mss {
+        if mss != self.mss || self.lost_syn {
             self.mss = mss;
-            self.algorithm = Attached::new(config.cc.build(&Self::start(config, self.mss, seed)));
+            self.algorithm =
+                Attached::new(config.cc.build(&Self::start(config, self.mss, seed, self.lost_syn)));
         }
     }
 
@@ -229,6 +234,18 @@ impl Sender {
         self.rtt.guess(rtt, &config.rto);
     }
 
+    /// Records the loss of a SYN. The first flight is then one segment (RFC 5681 section 3.1), and the timeout is long (RFC 6298
+    /// rule 5.7).
+    pub fn syn_was_lost(&mut self, config: &Config) {
+        self.lost_syn = true;
+        self.rtt.lost_syn(&config.rto);
+    }
+
+    /// True if only one segment may be in flight, because a SYN was lost and no data has been acknowledged.
+    pub fn begins_with_one(&self) -> bool {
+        self.lost_syn && self.una <= 1
+    }
+
     pub fn peer_answers_probes(&mut self) {
         self.peer_probes = PeerProbes::Agreed;
     }
@@ -238,16 +255,13 @@ impl Sender {
         self.outstanding_probes = self.algorithm.has(Abilities::TAKES_REPORTS).then(Box::default);
     }
 
-    /// Handles a complete handshake. After a lost SYN the initial window is one segment (RFC 5681 section 3.1).
-    pub fn established(&mut self, now: Instant, lost_syn: bool) {
+    /// Handles a complete handshake.
+    pub fn established(&mut self, now: Instant) {
         self.una = 1;
         self.nxt = 1;
         self.reductions = None;
         self.silence.since = now;
         let path = self.path(now);
-        if lost_syn {
-            self.algorithm.cc.on_event(ConnectionEvent::Idle { restart: 1.0 }, &path);
-        }
         self.algorithm.cc.on_event(ConnectionEvent::Established, &path);
     }
 

@@ -39,7 +39,7 @@ impl Sender {
         let asks = self.algorithm.exchanges_fields
             || self.algorithm.abilities.intersects(Abilities::PROBES.union(Abilities::SEES_DEPARTURES));
         let quiet = self.extra.is_none() && self.duplicates == 0 && timers.persist == Instant::FAR_FUTURE;
-        !probing && !repairs && !asks && quiet && config.max_burst.is_none()
+        !probing && !repairs && !asks && quiet && config.max_burst.is_none() && !self.begins_with_one()
     }
 
     /// True if only the congestion window limits the sender, so that neither pacer nor algorithm is asked.

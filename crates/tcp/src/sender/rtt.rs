@@ -7,6 +7,9 @@ use crate::RtoBounds;
 /// The weight of a sample is a multiple of 2^-31.
 const WEIGHT_BITS: u32 = 31;
 
+/// Least timeout when data transmission begins after a lost SYN (RFC 6298 rule 5.7).
+const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
+
 /// Part of a flight covered by an ACK, in segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Coverage {
@@ -82,6 +85,12 @@ impl RttEstimator {
             self.rttvar = rtt / 2;
             self.update_timeout(bounds);
         }
+    }
+
+    /// Lengthens the timeout until the next sample, because a SYN was lost (RFC 6298 rule 5.7).
+    pub fn lost_syn(&mut self, bounds: &RtoBounds) {
+        self.base_rto = self.base_rto.max(AFTER_LOST_SYN.min(bounds.ceiling));
+        self.rounded = u64::MAX;
     }
 
     /// Returns the timeout without back-off.

@@ -147,6 +147,7 @@ impl Sender {
     /// True if the congestion window has room for one more segment, or a pair has begun.
     fn has_room(&self, cx: &Context) -> bool {
         match self.episode {
+            _ if self.begins_with_one() => self.used(cx.config) == 0,
             Episode::Recovery { .. } if self.reduces_proportionally(cx.config) => {
                 self.reductions.as_ref().is_some_and(|reductions| reductions.prr.budget > 0)
             }
