@@ -449,6 +449,29 @@ fn what_nobody_acknowledges_takes_little() {
     assert!(second > 4 * first, "{first} and {second}");
 }
 
+/// RFC 6191 section 2: a SYN with a later timestamp, or with an equal one and a higher number, opens the next connection.
+#[test]
+fn a_connection_in_time_wait_gives_way_to_a_newer_syn_only() {
+    for (ahead, later_ms, opens) in [(-5000, 1, true), (5000, -1, false), (5000, 0, true), (-5000, 0, false)]
+    {
+        let mut world = World::plain();
+        world.keep_seen = true;
+        let ids = world.connected([config(), config()], false);
+        let ends = world.stacks[0].ends(ids[0]).unwrap();
+        for end in [1, 0] {
+            world.stacks[end].close(world.now, ids[end]);
+            world.run(millis(100));
+        }
+        assert_eq!(world.state(1, ids[1]), State::TimeWait);
+        let last = world.seen.iter().rfind(|(end, _)| *end == 0).map(|(_, packet)| read(packet).0).unwrap();
+        let (clock, _) = last.options.timestamps.expect("both ends use timestamps");
+        let mut next = syn(last.seq.wrapping_add_signed(ahead));
+        next.options.timestamps = Some((clock.wrapping_add_signed(later_ms), 0));
+        world.inject(1, &packet(ends, next, &[]));
+        assert_eq!(world.state(1, ids[1]) == State::Closed, opens, "{ahead} bytes and {later_ms} ms ahead");
+    }
+}
+
 /// All attackers together leave the memory that an honest peer needs.
 #[test]
 fn many_silent_peers_leave_room_for_others() {

@@ -341,6 +341,11 @@ impl Connection {
         self.receiver.nxt
     }
 
+    /// Returns the last timestamp of the peer; `None` if timestamps were not agreed on.
+    pub fn peer_timestamp(&self) -> Option<u32> {
+        self.timestamps.then_some(self.receiver.ts_recent)
+    }
+
     /// Returns the right edge of the receive window as the peer knows it. Only a FIN may use the sequence number after it.
     pub fn window_edge(&self) -> u64 {
         self.receiver.granted_edge()

@@ -90,15 +90,23 @@ impl Stack {
         self.number_above(&ends, above);
     }
 
-    /// True if a SYN may replace this connection. It may replace a closed one, and one in TIME-WAIT if its sequence number is
-    /// higher (RFC 9293 section 3.10.7.4).
+    /// True if a SYN may replace this connection: any SYN a closed one, a newer SYN one in TIME-WAIT (RFC 6191 section 2). Newer is
+    /// a SYN with a later timestamp, or with a timestamp where the connection had none. In other cases, and with an equal
+    /// timestamp, a higher sequence number decides.
     fn begins_anew(&self, id: Id, header: &Header) -> bool {
         let endpoint = &self.endpoints[id];
         let near = endpoint.near();
         let over = match endpoint.engine.state() {
             State::Closed => true,
             State::TimeWait => {
-                unwrapped(endpoint.conversation.peer_initial, header.seq, near.peer) > near.peer
+                // A number far below the first one of the connection is also lower.
+                let expected = endpoint.conversation.peer_initial.wrapping_add(near.peer as u32);
+                let higher = (header.seq.wrapping_sub(expected) as i32) > 0;
+                match (endpoint.engine.peer_timestamp(), header.options.timestamps) {
+                    (Some(last), Some((new, _))) if new != last => (new.wrapping_sub(last) as i32) > 0,
+                    (None, Some(_)) => true,
+                    _ => higher,
+                }
             }
             _ => false,
         };
