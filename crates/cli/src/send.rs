@@ -250,7 +250,15 @@ impl Sending {
         let why = if self.events.contains(Events::RESET) {
             if established { "connection reset by the peer" } else { REFUSED }
         } else if self.events.contains(Events::TIMED_OUT) {
-            "the peer does not answer"
+            match self
+                .driver
+                .stack
+                .connection(self.id)
+                .is_some_and(|connection| connection.stats().path_errors > 0)
+            {
+                true => "the peer does not answer, and a router reported that it has no route to it",
+                false => "the peer does not answer",
+            }
         } else {
             return None;
         };

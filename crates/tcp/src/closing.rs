@@ -65,6 +65,12 @@ impl Connection {
         }
     }
 
+    /// Handles a router's report of an error that may pass, such as a missing route: a "soft" error. The connection goes on, and
+    /// [`Stats::path_errors`](crate::Stats::path_errors) tells the application (RFC 9293, SHLD-25).
+    pub fn handle_temporary_error(&mut self) {
+        self.stats.rare().path_errors += 1;
+    }
+
     /// Handles a router's report that the path allows at most `len` payload bytes per packet. Larger outstanding segments are
     /// sent again at once, in packets that fit. The report is not a congestion signal, so the congestion window does not change
     /// (RFC 1191 section 6.3).

@@ -37,6 +37,8 @@ pub struct Stats {
     pub delivered_bytes: u64,
     /// Bytes skipped by best effort.
     pub missing_bytes: u64,
+    /// Reports of routers of an error that may pass, such as a missing route.
+    pub path_errors: u64,
 }
 
 impl AddAssign for Stats {
@@ -60,6 +62,7 @@ impl AddAssign for Stats {
             received_bytes,
             delivered_bytes,
             missing_bytes,
+            path_errors,
         } = other;
         self.sent_segments += sent_segments;
         self.sent_bytes += sent_bytes;
@@ -78,6 +81,7 @@ impl AddAssign for Stats {
         self.received_bytes += received_bytes;
         self.delivered_bytes += delivered_bytes;
         self.missing_bytes += missing_bytes;
+        self.path_errors += path_errors;
     }
 }
 

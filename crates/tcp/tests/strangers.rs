@@ -423,6 +423,14 @@ fn an_unreachable_peer_ends_an_attempt_and_no_connection() {
     assert_eq!(end.end.state(), State::Established);
 }
 
+/// RFC 9293 (SHLD-25): the application is told of a report that may pass, and the attempt goes on.
+#[test]
+fn a_temporary_error_is_told_and_ends_nothing() {
+    let mut end = Script::connecting(plain());
+    end.end.handle_temporary_error();
+    assert_eq!((end.end.state(), end.end.stats().path_errors), (State::SynSent, 1));
+}
+
 /// RFC 1122 section 4.2.3.2: an ACK for every second full segment of the peer's size.
 #[test]
 fn every_second_segment_of_a_peer_with_small_segments_is_acknowledged() {

@@ -24,9 +24,11 @@ pub enum IcmpErrorKind {
         /// Maximum packet size that fits, in bytes with IP header.
         mtu: u32,
     },
-    /// The host does not speak TCP, the port is closed, or access is prohibited: the "hard" errors of RFC 1122 section 4.2.3.9
-    /// and RFC 5461 section 2. Temporary errors such as a missing route are not included.
+    /// A permanent error: the host does not speak TCP, the port is closed, the destination is unknown, or access is prohibited.
+    /// These are the "hard" errors of RFC 1122 section 4.2.3.9 and RFC 5461 section 2, and as in Linux all later codes.
     Unreachable,
+    /// A temporary or "soft" error: no route at the moment, too many hops, or a header that a router rejects (RFC 9293, SHLD-25).
+    Temporary,
 }
 
 /// Returns the kind of a message from its type, code and the word after its checksum.
@@ -35,8 +37,10 @@ fn kind(is_v6: bool, head: &[u8; 8]) -> Option<IcmpErrorKind> {
     match (is_v6, head[0], head[1]) {
         (false, 3, 4) => Some(IcmpErrorKind::TooBig { mtu: word & 0xffff }),
         (true, 2, 0) => Some(IcmpErrorKind::TooBig { mtu: word }),
-        // Protocol and port; with IPv6 administratively prohibited and port.
-        (false, 3, 2 | 3) | (true, 1, 1 | 4) => Some(IcmpErrorKind::Unreachable),
+        // RFC 1122 calls network, host and source route temporary, and RFC 4443 has the first two as 0, 2 and 3.
+        (false, 3, 0 | 1 | 5) | (true, 1, 0 | 2 | 3) => Some(IcmpErrorKind::Temporary),
+        (false, 3, 2..=15) | (true, 1, 1..=7) => Some(IcmpErrorKind::Unreachable),
+        (false, 11 | 12, _) | (true, 3 | 4, _) => Some(IcmpErrorKind::Temporary),
         _ => None,
     }
 }
@@ -179,14 +183,21 @@ mod tests {
 
     /// RFC 1122 section 4.2.3.9 and RFC 5461 section 2.
     #[test]
-    fn hard_errors_are_told_from_those_that_pass() {
-        let hard = |of, kind, code| {
-            let found = read(of, (kind, code, 0), |_| {}).unwrap();
-            found.map(|found| found.kind) == Some(IcmpErrorKind::Unreachable)
+    fn permanent_errors_are_told_from_temporary_ones() {
+        let kind_of = |of, kind, code| read(of, (kind, code, 0), |_| {}).unwrap().map(|found| found.kind);
+        let codes = |of, kind, wanted| {
+            (0..=20).filter(|code| kind_of(of, kind, *code) == Some(wanted)).collect::<Vec<_>>()
         };
-        assert_eq!((0..16).filter(|code| hard(V4_ENDS, 3, *code)).collect::<Vec<_>>(), [2, 3]);
-        assert_eq!((0..8).filter(|code| hard(V6_ENDS, 1, *code)).collect::<Vec<_>>(), [1, 4]);
-        assert!(!hard(V4_ENDS, 11, 0) && !hard(V6_ENDS, 3, 0), "time exceeded");
-        assert!(!hard(V4_ENDS, 1, 4) && !hard(V6_ENDS, 3, 4), "of the other version");
+        let [permanent, temporary] = [IcmpErrorKind::Unreachable, IcmpErrorKind::Temporary];
+        assert_eq!(codes(V4_ENDS, 3, permanent), [2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
+        assert_eq!(codes(V4_ENDS, 3, temporary), [0, 1, 5]);
+        assert_eq!(codes(V6_ENDS, 1, permanent), [1, 4, 5, 6, 7]);
+        assert_eq!(codes(V6_ENDS, 1, temporary), [0, 2, 3]);
+        assert_eq!(
+            (kind_of(V4_ENDS, 11, 0), kind_of(V6_ENDS, 3, 0)),
+            (Some(temporary), Some(temporary)),
+            "time exceeded"
+        );
+        assert_eq!((kind_of(V4_ENDS, 1, 4), kind_of(V6_ENDS, 0, 4)), (None, None), "of no version");
     }
 }

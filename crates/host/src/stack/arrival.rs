@@ -221,6 +221,7 @@ impl Stack {
         match report.kind {
             IcmpErrorKind::TooBig { mtu } => endpoint.learn_mtu(now, mtu),
             IcmpErrorKind::Unreachable => endpoint.engine.handle_unreachable(now),
+            IcmpErrorKind::Temporary => endpoint.engine.handle_temporary_error(),
         }
         self.touch(id);
         true
