@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use network::{PATIENCE, SERVER_V4, SERVER_V6, World, payload, world};
+use network::{SERVER_V4, SERVER_V6, World, payload, world};
 use nix::sys::signal::Signal;
 use socket2::SockRef;
 
@@ -19,14 +19,6 @@ const DATAPATHS: [&str; 2] =
 /// A class with more to say of the satellite, and more tables.
 fn class(satellite: &str, more: &str) -> String {
     format!("[[class]]\nname = \"all\"\nsatellite = {{ {satellite} }}\n{more}\n")
-}
-
-fn pair(world: &World, address: &str, port: u16) -> (TcpStream, TcpStream) {
-    let listener = world.listen(address, port);
-    let client = world.connect(address, port).unwrap();
-    let (server, _) = listener.accept().unwrap();
-    server.set_read_timeout(Some(PATIENCE)).unwrap();
-    (client, server)
 }
 
 /// Closes with a reset.
@@ -69,7 +61,7 @@ fn a_reset_after_everything_was_acknowledged_costs_the_other_end_nothing() {
             let slow = format!("qdisc replace dev {device} root tbf rate 16mbit burst 20k latency 400ms");
             let command = [&["tc"], slow.split(' ').collect::<Vec<_>>().as_slice()].concat();
             world.proxy_output(&command);
-            let (client, server) = pair(&world, address, 7301);
+            let (client, server) = world.pair(address, 7301);
             let (mut from, to) = if device == "eth0" { (server, client) } else { (client, server) };
             let reading = thread::spawn(move || read_to_error(&to));
             from.write_all(&payload(LENGTH)).unwrap();
@@ -91,7 +83,7 @@ fn a_client_that_resets_before_a_hung_server_is_forgotten_after_a_time_without_p
     let Some(world) = world() else { return };
     for datapath in DATAPATHS {
         let proxy = world.proxy(&class(datapath, "[limits]\nreset-after = \"2 s\"\n"));
-        let (mut client, server) = pair(&world, SERVER_V4, 7302);
+        let (mut client, server) = world.pair(SERVER_V4, 7302);
         client.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
         let sent = payload(1 << 16);
         while client.write(&sent).is_ok() {}
@@ -121,7 +113,7 @@ fn a_silent_connection_is_asked_on_both_sides_as_often_as_configured() {
             );
             world.nft(place, &count);
         }
-        let (_client, _server) = pair(&world, SERVER_V6, port);
+        let (_client, _server) = world.pair(SERVER_V6, port);
         thread::sleep(Duration::from_millis(300));
         let before = ["c", "s"].map(|place| world.counted(place));
         thread::sleep(Duration::from_millis(3500));
@@ -154,7 +146,7 @@ fn syns_into_nothing_push_nobody_else_off_the_proxy() {
         world.wait_for("SYNs are counted", || world.metric(reason).is_some_and(|count| count >= 9));
         // The same host at another address is another client.
         let before = world.metric("bentpipe_pep_connections_opened_total{class=\"all\"}").unwrap();
-        let _other = pair(&world, SERVER_V6, 7307);
+        let _other = world.pair(SERVER_V6, 7307);
         world.wait_for("another client is split", || {
             world.metric("bentpipe_pep_connections_opened_total{class=\"all\"}") == Some(before + 1)
         });
@@ -199,7 +191,7 @@ fn no_syn_leaves_that_the_client_did_not_send() {
 /// Bytes that several downloads side by side receive in `last`.
 fn downloads(world: &World, port: u16, addresses: &[&str], last: Duration) -> Vec<usize> {
     let pairs: Vec<_> =
-        addresses.iter().zip(port..).map(|(address, port)| pair(world, address, port)).collect();
+        addresses.iter().zip(port..).map(|(address, port)| world.pair(address, port)).collect();
     let begin = Instant::now();
     let received: Vec<_> = pairs
         .into_iter()
@@ -249,7 +241,7 @@ fn a_shared_rate_holds_over_the_satellite_too() {
         let uploads: Vec<_> = [SERVER_V4, SERVER_V6]
             .iter()
             .zip(7320..)
-            .map(|(address, port)| pair(&world, address, port))
+            .map(|(address, port)| world.pair(address, port))
             .collect();
         let begin = Instant::now();
         let uploads: Vec<_> = uploads

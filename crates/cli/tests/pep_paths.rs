@@ -40,15 +40,6 @@ impl Path {
     }
 }
 
-/// A connection of the client to the server, both ends.
-fn pair(world: &World, address: &str, port: u16) -> (TcpStream, TcpStream) {
-    let listener = world.listen(address, port);
-    let client = world.connect(address, port).unwrap();
-    let (server, _) = listener.accept().unwrap();
-    server.set_read_timeout(Some(PATIENCE)).unwrap();
-    (client, server)
-}
-
 /// Sends so many bytes, then a FIN, which the other end answers after it has read the last byte.
 fn transfer(from: &TcpStream, to: &TcpStream, length: usize) {
     let sent = payload(length);
@@ -69,7 +60,7 @@ fn the_engine_passes_bytes_both_ways_in_the_names_of_the_ends() {
     for syn in ["syn = \"server-first\"", "syn = \"early\""] {
         let proxy = world.proxy(&ENGINE.class(syn));
         for (address, port) in [(SERVER_V4, 7101), (SERVER_V6, 7102)] {
-            let (client, server) = pair(&world, address, port);
+            let (client, server) = world.pair(address, port);
             world.wait_for("one socket of the kernel", || world.sockets_at(port) == 1);
             assert_eq!(server.peer_addr().unwrap(), client.local_addr().unwrap());
             assert_eq!(client.peer_addr().unwrap(), server.local_addr().unwrap());
@@ -102,12 +93,12 @@ fn the_engine_passes_resets_on() {
     let Some(world) = world() else { return };
     let _proxy = world.proxy(&ENGINE.class(""));
     // Closing with bytes that nobody has read is a reset.
-    let (mut client, server) = pair(&world, SERVER_V4, 7105);
+    let (mut client, server) = world.pair(SERVER_V4, 7105);
     client.write_all(b"unread").unwrap();
     thread::sleep(Duration::from_millis(200));
     drop(server);
     assert_eq!(client.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
-    let (client, mut server) = pair(&world, SERVER_V4, 7105);
+    let (client, mut server) = world.pair(SERVER_V4, 7105);
     server.write_all(b"unread").unwrap();
     thread::sleep(Duration::from_millis(200));
     drop(client);
@@ -120,7 +111,7 @@ fn a_reader_that_pauses_holds_its_sender_back_and_loses_nothing() {
     const LENGTH: usize = 40_000_000;
     for path in BOTH {
         let proxy = world.proxy(&path.class("buffer = \"256 KiB\""));
-        let (client, server) = pair(&world, SERVER_V4, 7106);
+        let (client, server) = world.pair(SERVER_V4, 7106);
         let sent = payload(LENGTH);
         client.set_nonblocking(true).unwrap();
         // Until the windows of both halves are closed, and have been for a while.
@@ -159,7 +150,7 @@ fn losses_on_either_side_are_repaired() {
     }
     for path in BOTH {
         let proxy = world.proxy(&path.class(""));
-        let (client, server) = pair(&world, SERVER_V4, 7107);
+        let (client, server) = world.pair(SERVER_V4, 7107);
         transfer(&client, &server, 3_000_000);
         transfer(&server, &client, 3_000_000);
         proxy.end(Signal::SIGTERM);
@@ -171,12 +162,12 @@ fn a_proxy_with_the_engine_that_is_killed_stands_in_nobodys_way() {
     let Some(world) = world() else { return };
     world.proxy(&ENGINE.class("")).end(Signal::SIGKILL);
     assert_eq!(world.setting("tcp_early_demux"), "0", "nobody was there to restore it");
-    let (client, server) = pair(&world, SERVER_V4, 7108);
+    let (client, server) = world.pair(SERVER_V4, 7108);
     assert_eq!(world.sockets_at(7108), 0);
     transfer(&client, &server, 100_000);
     // The next one knows what it was before, and so does who cleans up.
     let proxy = world.proxy(&ENGINE.class(""));
-    let (client, server) = pair(&world, SERVER_V4, 7109);
+    let (client, server) = world.pair(SERVER_V4, 7109);
     transfer(&client, &server, 100_000);
     proxy.end(Signal::SIGTERM);
     assert_eq!(world.setting("tcp_early_demux"), "1");
@@ -191,7 +182,7 @@ fn what_a_killed_proxy_did_not_deliver_does_not_look_complete() {
     let Some(world) = world() else { return };
     for path in BOTH {
         let proxy = world.proxy(&path.class(""));
-        let (client, server) = pair(&world, SERVER_V4, 7119);
+        let (client, server) = world.pair(SERVER_V4, 7119);
         client.set_read_timeout(Some(PATIENCE)).unwrap();
         for (mut from, mut to) in [(&client, &server), (&server, &client)] {
             from.write_all(b"the first part").unwrap();
@@ -211,7 +202,7 @@ fn what_a_killed_proxy_did_not_deliver_does_not_look_complete() {
 fn connections_of_the_engine_end_before_the_proxy_does() {
     let Some(world) = world() else { return };
     let mut proxy = world.proxy(&ENGINE.class(""));
-    let (client, server) = pair(&world, SERVER_V4, 7110);
+    let (client, server) = world.pair(SERVER_V4, 7110);
     proxy.signal(Signal::SIGTERM);
     thread::sleep(Duration::from_millis(500));
     transfer(&client, &server, 300_000);
@@ -263,7 +254,7 @@ fn a_new_proxy_takes_over_new_connections_while_the_old_one_finishes_its_own() {
     for (path, syn) in [(KERNEL, "early"), (KERNEL, "server-first"), (ENGINE, "server-first")] {
         let classes = path.class(&format!("syn = \"{syn}\""));
         let mut old = world.proxy(&classes);
-        let (old_client, old_server) = pair(&world, SERVER_V4, 7111);
+        let (old_client, old_server) = world.pair(SERVER_V4, 7111);
         let (stop, visits) = visits(&world, 7112);
         // A second one is no accident.
         let config = world.config(&classes);
@@ -278,7 +269,7 @@ fn a_new_proxy_takes_over_new_connections_while_the_old_one_finishes_its_own() {
 
         let new = world.proxy_with(&classes, &[], &["--take-over"]);
         assert!(old.has_said("are finished here"));
-        let (new_client, new_server) = pair(&world, SERVER_V4, 7113);
+        let (new_client, new_server) = world.pair(SERVER_V4, 7113);
         world.wait_for("a connection of the new one", || world.sockets_at(7113) == path.sockets);
         transfer(&old_client, &old_server, 1_000_000);
         transfer(&old_server, &old_client, 1_000_000);
@@ -287,7 +278,7 @@ fn a_new_proxy_takes_over_new_connections_while_the_old_one_finishes_its_own() {
         // The rules that the old one removed were its own.
         transfer(&new_client, &new_server, 1_000_000);
         transfer(&new_server, &new_client, 1_000_000);
-        let (late_client, late_server) = pair(&world, SERVER_V4, 7114);
+        let (late_client, late_server) = world.pair(SERVER_V4, 7114);
         world.wait_for("another one", || world.sockets_at(7114) == path.sockets);
         transfer(&late_client, &late_server, 1_000_000);
         stop.store(true, Ordering::Relaxed);
@@ -328,7 +319,7 @@ fn connections_for_which_there_are_no_pipes_pass_their_bytes_all_the_same() {
     let Some(world) = world() else { return };
     // One pipe, for which twelve connections with slow readers ask twice.
     let proxy = world.proxy_with(&KERNEL.class(""), &["prlimit", "--nofile=96"], &[]);
-    let mut pairs: Vec<_> = (0..12).map(|_| pair(&world, SERVER_V4, 7120)).collect();
+    let mut pairs: Vec<_> = (0..12).map(|_| world.pair(SERVER_V4, 7120)).collect();
     world.wait_for("all are split", || world.sockets_at(7120) == 24);
     let sent = payload(8_000_000);
     let writing: Vec<_> = pairs
@@ -369,7 +360,7 @@ fn at_the_limit_of_memory_connections_are_forwarded_untouched_until_there_is_roo
         let proxy =
             world.proxy(&format!("[limits]\nmemory = \"1 MiB\"\n{}", path.class("buffer = \"4 MB\"")));
         // Nobody reads: the proxy holds what it can. How much of one connection that is depends on how the kernel's buffers have grown.
-        let mut held = [7116, 7120, 7121].map(|port| (pair(&world, SERVER_V4, port), 0));
+        let mut held = [7116, 7120, 7121].map(|port| (world.pair(SERVER_V4, port), 0));
         for ((client, _), _) in &held {
             client.set_nonblocking(true).unwrap();
         }
@@ -409,7 +400,7 @@ fn a_rate_limit_bounds_each_connection() {
     let Some(world) = world() else { return };
     for path in BOTH {
         let proxy = world.proxy(&path.limited("rate-limit = \"8 Mbit/s\""));
-        let (client, server) = pair(&world, SERVER_V4, 7118);
+        let (client, server) = world.pair(SERVER_V4, 7118);
         let begin = Instant::now();
         transfer(&client, &server, 2_000_000);
         // Two seconds at that rate; the other direction, towards the clients, is not limited.
@@ -469,7 +460,7 @@ fn each_half_negotiates_ecn_as_this_machine_is_set() {
             world.set("p", "tcp_ecn", ecn);
             let before = world.counted("s");
             let proxy = world.proxy(&path.class(""));
-            let (client, server) = pair(&world, SERVER_V4, port);
+            let (client, server) = world.pair(SERVER_V4, port);
             transfer(&client, &server, 500_000);
             assert_eq!(world.counted("s") > before, capable, "tcp_ecn = {ecn}");
             proxy.end(Signal::SIGTERM);
@@ -532,7 +523,7 @@ fn a_late_copy_of_a_syn_reaches_nobody_but_the_proxy() {
     for path in BOTH {
         for syn in ["early", "server-first"] {
             let proxy = world.proxy(&path.class(&format!("syn = \"{syn}\"")));
-            let (client, server) = pair(&world, SERVER_V4, 7132);
+            let (client, server) = world.pair(SERVER_V4, 7132);
             let of_the_proxy = world.counted("s");
             repeat_syn(&world, &client);
             thread::sleep(Duration::from_millis(300));

@@ -119,16 +119,6 @@ fn with_each_kind(test: impl Fn(&World, Kind)) {
     }
 }
 
-fn get(world: &World, path: &'static str) -> String {
-    world.inside("p", move || {
-        let mut stream = TcpStream::connect("127.0.0.1:9464").unwrap();
-        write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        text
-    })
-}
-
 fn doctor(world: &World, classes: &str) -> String {
     let config = world.config(classes);
     let output = world
@@ -208,12 +198,8 @@ fn marks_of_the_administrator_are_kept_and_decide_the_route_of_both() {
             );
             let proxy = world.proxy(&kind.classes());
             let (stream, _) = ask(world, host, 7203).unwrap_or_else(|error| panic!("{kind:?}: {error}"));
-            // The engine's packets have no mark.
-            let sockets = if kind.datapath == "kernel" { 2 } else { 0 };
-            assert_eq!(world.sockets_at(7203), sockets, "{kind:?}");
-            let counters = world.proxy_output(&["nft", "list", "counters"]);
-            let counted = counters.split("packets ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
-            assert!(counted.parse::<u32>().unwrap() >= 4, "{counters}");
+            assert_eq!(world.sockets_at(7203), kind.sockets(), "{kind:?}");
+            assert!(world.counted("p") >= 4, "{:?}", world.counters("p"));
             drop(stream);
             proxy.end(Signal::SIGTERM);
             world.assert_clean();
@@ -250,18 +236,23 @@ fn policy_rules_of_the_administrator_stand_behind_those_of_the_proxy() {
     });
 }
 
+/// Lets the packet filter drop what comes over another device than that which leads back to the sender.
+fn drop_by_reverse_path(world: &World, key: &str) {
+    world.nft(
+        "p",
+        &format!("table inet t {{ chain c {{ type filter hook prerouting priority mangle + 10; fib saddr . {key} oif missing drop\n }}\n }}"),
+    );
+}
+
 #[test]
-fn filters_of_reverse_paths_let_the_proxy_pass_or_are_noticed() {
+fn filters_of_reverse_paths_let_the_proxy_pass() {
     with_each_kind(|world, kind| {
         serve(world, kind, 7205);
         for (filter, valid_mark, rule) in
             [("0", "1", false), ("1", "0", false), ("1", "1", false), ("0", "0", true)]
         {
             if rule {
-                world.nft(
-                    "p",
-                    "table inet t { chain c { type filter hook prerouting priority mangle + 10; fib saddr . mark . iif oif missing drop\n }\n }",
-                );
+                drop_by_reverse_path(world, "mark . iif");
             }
             for device in ["all", "eth0", "sat0"] {
                 let path = format!("/proc/sys/net/ipv4/conf/{device}");
@@ -271,14 +262,142 @@ fn filters_of_reverse_paths_let_the_proxy_pass_or_are_noticed() {
                 });
             }
             let proxy = world.proxy(&kind.classes());
-            // The engine's packets come from a device that leads to no client.
-            match kind.datapath == "engine" && (rule || filter == "1") {
-                true => ask_untouched(world, kind, 7205),
-                false => ask_split(world, kind, 7205),
-            };
+            ask_split(world, kind, 7205);
             proxy.end(Signal::SIGTERM);
         }
     });
+}
+
+#[test]
+fn a_filter_that_stops_only_the_engine_stops_only_its_classes() {
+    with_each_kind(|world, kind| {
+        for port in [7217, 7218] {
+            serve(world, kind, port);
+        }
+        drop_by_reverse_path(world, "iif");
+        let other = "[[class]]\nmatch = { ports = 7217 }\nsatellite = \"cubic\"\n";
+        let mut proxy = world.proxy(&format!("{other}{}", kind.classes()));
+        let (_kernel, _) = ask(world, kind.server(), 7217).unwrap();
+        assert_eq!(world.sockets_at(7217), 2, "{kind:?}");
+        if kind.datapath == "engine" {
+            ask_untouched(world, kind, 7218);
+            let metrics = world.ask("/metrics");
+            assert!(metrics.contains("bypassed_total{reason=\"firewall\"} 1"), "{metrics}");
+            let health = world.ask("/health");
+            assert!(
+                health.contains("\"proxying\"") && health.contains("TUN device of the engine"),
+                "{health}"
+            );
+            world.nft("p", "insert rule inet t c iifname \"bp-*\" accept");
+            assert!(proxy.has_said("a probe has passed"));
+        }
+        ask_split(world, kind, 7218);
+    });
+}
+
+#[test]
+fn a_rule_that_admits_the_engine_admits_the_one_that_takes_over_too() {
+    let Some(world) = world() else { return };
+    let kind = Kind { datapath: "engine", syn: "server-first", v4: true };
+    serve(&world, kind, 7219);
+    world.nft(
+        "p",
+        "table inet t { chain c { type filter hook forward priority 0; iifname != { \"eth0\", \"sat0\" } drop\n }\n }",
+    );
+    let told = doctor(&world, &kind.classes());
+    let cure = told.lines().find_map(|line| Some(line.split_once(": nft insert rule ")?.1));
+    world.nft("p", &format!("insert rule {}", cure.unwrap_or_else(|| panic!("{told}"))));
+    let mut old = world.proxy(&kind.classes());
+    let mut stream = ask_split(&world, kind, 7219);
+    let _new = world.proxy_with(&kind.classes(), &[], &["--take-over"]);
+    assert!(old.has_said("are finished here"));
+    let (_other, _) = ask(&world, kind.server(), 7219).unwrap();
+    assert_eq!(world.sockets_at(7219), 2 * kind.sockets());
+    echo(&mut stream).unwrap();
+}
+
+#[test]
+fn a_bridge_whose_packets_pass_the_rules_of_the_router_is_split_and_named() {
+    with_each_kind(|world, kind| {
+        let proxy = world.name("p");
+        for line in
+            ["link add br0 type bridge", "link set br0 up", "addr flush dev eth0", "link set eth0 master br0"]
+        {
+            ip(&format!("-n {proxy} {line}"));
+        }
+        ip(&format!("-n {proxy} addr add 10.71.1.1/24 dev br0"));
+        ip(&format!("-n {proxy} addr add fd71:1::1/64 dev br0 nodad"));
+        world.inside("p", || {
+            for name in ["iptables", "ip6tables"] {
+                std::fs::write(format!("/proc/sys/net/bridge/bridge-nf-call-{name}"), "1").unwrap();
+            }
+        });
+        serve(world, kind, 7220);
+        let path = world.config(&kind.classes());
+        let text = std::fs::read_to_string(&path).unwrap().replace("\"eth0\"", "\"br0\"");
+        std::fs::write(&path, text).unwrap();
+        let mut running = start(world, &path);
+        assert!(running.has_said("br_netfilter"));
+        assert!(running.has_said("proxying"));
+        ask_split(world, kind, 7220);
+    });
+}
+
+/// Starts a proxy with a configuration that is there.
+fn start(world: &World, path: &std::path::Path) -> Proxy {
+    let run = [env!("CARGO_BIN_EXE_bentpipe"), "pep", "run", "--config", path.to_str().unwrap()];
+    Proxy { child: world.command(&run).stderr(std::process::Stdio::piped()).spawn().unwrap() }
+}
+
+#[test]
+fn where_settings_are_read_only_the_start_says_so_or_needs_none() {
+    let Some(world) = world() else { return };
+    let kind = Kind { datapath: "engine", syn: "server-first", v4: true };
+    let path = world.config(&kind.classes());
+    let script = format!(
+        "mount --bind /proc/sys /proc/sys && mount -o remount,ro,bind /proc/sys && exec {} pep run --config {}",
+        env!("CARGO_BIN_EXE_bentpipe"),
+        path.display()
+    );
+    let run = ["unshare", "--mount", "sh", "-c", &script];
+    let refused = world.command(&run).output().unwrap();
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(3), "{message}");
+    assert!(
+        message.contains("tcp_early_demux: read-only here") && message.contains("remount,rw"),
+        "{message}"
+    );
+    world.assert_clean();
+    // As a container may be started with.
+    world.set("p", "tcp_early_demux", "0");
+    serve(&world, kind, 7221);
+    let mut running =
+        Proxy { child: world.command(&run).stderr(std::process::Stdio::piped()).spawn().unwrap() };
+    assert!(running.has_said("proxying"));
+    ask_split(&world, kind, 7221);
+}
+
+#[test]
+fn rules_that_mean_something_else_with_a_proxy_are_named_by_check() {
+    let Some(world) = world() else { return };
+    let config = world.config("[[class]]\n");
+    let check = [env!("CARGO_BIN_EXE_bentpipe"), "pep", "check", config.to_str().unwrap()];
+    assert!(world.proxy_output(&check).contains("a split connection:\n# none\n"));
+    world.nft(
+        "p",
+        "table ip mine { chain pre { type nat hook prerouting priority dstnat; tcp dport 80 dnat to 10.71.2.2:8080\n }
+ chain f { type filter hook forward priority 0; jump clamp\n ct bytes > 1000000 drop\n }
+ chain clamp { tcp flags syn tcp option maxseg size set 1200\n }\n }",
+    );
+    let told = world.proxy_output(&check);
+    for part in [
+        "# chain ip mine pre: connections whose destination",
+        "# chain ip mine clamp: the segment",
+        "# chain ip mine f: these rules",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(doctor(&world, "[[class]]\n").contains("3 kinds of rules"));
 }
 
 #[test]
@@ -322,7 +441,7 @@ fn a_firewall_that_drops_the_proxys_packets_is_named_and_all_is_forwarded_until_
             assert!(told.contains(&format!("the chain inet t {chain}")), "{told}");
             let mut proxy = world.proxy(&kind.classes());
             ask_untouched(world, kind, 7207);
-            assert!(get(world, "/health").contains("\"firewall\""));
+            assert!(world.ask("/health").contains("\"firewall\""));
             world.nft("p", &format!("insert rule {cure}"));
             assert!(proxy.has_said("split again"));
             ask_split(world, kind, 7207);
@@ -360,7 +479,7 @@ fn translated_destinations_and_signed_segments_are_left_alone_and_counted() {
         let _proxy = world.proxy(&kind.classes());
         let (_stream, _) = ask(world, kind.server(), 7211).unwrap();
         assert_eq!((world.sockets_at(7210), world.sockets_at(7211)), (0, 0), "{kind:?}");
-        let metrics = get(world, "/metrics");
+        let metrics = world.ask("/metrics");
         assert!(metrics.contains("bypassed_total{reason=\"translated\"} 1"), "{metrics}");
     });
 }
@@ -379,14 +498,7 @@ fn a_clamped_segment_size_is_that_of_the_proxys_half_too() {
         );
         let _proxy = world.proxy(&kind.classes());
         ask_split(world, kind, 7212);
-        let namespace = world.name("s");
-        let output = std::process::Command::new("ip")
-            .args(["netns", "exec", &namespace, "nft", "list", "counters"])
-            .output();
-        let counters = String::from_utf8(output.unwrap().stdout).unwrap();
-        let packets: Vec<&str> =
-            counters.split("packets ").skip(1).map(|rest| rest.split(' ').next().unwrap()).collect();
-        assert!(packets[0] != "0" && packets[1] == "0", "{kind:?}: {counters}");
+        assert_eq!(world.counters("s"), [1, 0], "{kind:?}: SYNs of that size, and larger ones");
     });
 }
 
@@ -402,11 +514,15 @@ fn rules_that_others_remove_are_back_within_a_second_and_open_connections_live()
             vec!["ip", family, "rule", "flush"],
             vec!["ip", family, "route", "flush", "table", "6270"],
         ] {
-            world.proxy_output(&others);
-            if others.contains(&"rule") {
-                route(world, kind, "rule add priority 32766 lookup main");
-            }
-            assert!(proxy.has_said("they are installed again"));
+            assert_within_a_second(&format!("{kind:?} after {others:?}"), || {
+                world.proxy_output(&others);
+                let removed = Instant::now();
+                if others.contains(&"rule") {
+                    route(world, kind, "rule add priority 32766 lookup main");
+                }
+                assert!(proxy.has_said("they are installed again"));
+                removed.elapsed()
+            });
             open.set_read_timeout(Some(PATIENCE)).unwrap();
             echo(&mut open).unwrap_or_else(|error| panic!("{kind:?} after {others:?}: {error}"));
             let begin = Instant::now();
@@ -419,7 +535,7 @@ fn rules_that_others_remove_are_back_within_a_second_and_open_connections_live()
             }
             world.wait_for("the other one has ended", || world.sockets_at(7213) == kind.sockets());
         }
-        assert!(get(world, "/health").contains("\"proxying\""));
+        assert!(world.ask("/health").contains("\"proxying\""));
         drop(open);
         proxy.end(Signal::SIGTERM);
         world.assert_clean();
@@ -435,13 +551,13 @@ fn interfaces_may_be_patterns_and_may_come_later_and_again() {
         let path = world.config(&config);
         let text = std::fs::read_to_string(&path).unwrap().replace("\"eth0\"", "\"lan*\"");
         std::fs::write(&path, text).unwrap();
-        let run = [env!("CARGO_BIN_EXE_bentpipe"), "pep", "run", "--config", path.to_str().unwrap()];
-        let child = world.command(&run).stderr(std::process::Stdio::piped()).spawn().unwrap();
-        let mut running = Proxy { child };
+        let mut running = start(world, &path);
         assert!(running.has_said("interface lan* is not there"));
         assert!(running.has_said("proxying"));
         serve(world, kind, 7214);
-        for name in ["lan0", "lan0", "lan1"] {
+        let mut names = ["lan0", "lan0", "lan1"].into_iter();
+        assert_within_a_second(&format!("{kind:?} after an interface has come"), || {
+            let name = names.next().unwrap();
             ip(&format!("-n {proxy} link add {name} type veth peer name eth0 netns {client}"));
             for (place, device, v4, v6) in [
                 (&client, "eth0", "10.71.1.2/24", "fd71:1::2/64"),
@@ -453,15 +569,23 @@ fn interfaces_may_be_patterns_and_may_come_later_and_again() {
             }
             ip(&format!("-n {client} route replace default via 10.71.1.1"));
             ip(&format!("-n {client} -6 route replace default via fd71:1::1"));
-            let begin = Instant::now();
+            let there = Instant::now();
             while ask(world, kind.server(), 7214).is_err() {
-                assert!(begin.elapsed() < PATIENCE);
+                assert!(there.elapsed() < PATIENCE);
             }
-            let stream = ask_split_among(world, kind, 7214);
-            drop(stream);
+            drop(ask_split_among(world, kind, 7214));
+            let waited = there.elapsed();
             ip(&format!("-n {proxy} link del {name}"));
-        }
+            waited
+        });
     });
+}
+
+/// The quickest of three attempts takes less than a second. Others on this machine may delay some.
+fn assert_within_a_second(what: &str, mut attempt: impl FnMut() -> Duration) {
+    let quickest = (0..3).map(|_| attempt()).min().unwrap();
+    println!("{what}: {quickest:?}");
+    assert!(quickest < Duration::from_secs(1), "{what}: {quickest:?}");
 }
 
 /// A connection that is split, beside others that are not over yet.
@@ -482,9 +606,7 @@ fn a_class_may_be_that_of_an_interface_to_leave_over() {
     let path = world.config("[[class]]\nmatch = { out = \"sat1\" }\nproxy = false\n[[class]]\n");
     let text = std::fs::read_to_string(&path).unwrap().replace("\"sat0\"", "\"sat*\"");
     std::fs::write(&path, &text).unwrap();
-    let run = [env!("CARGO_BIN_EXE_bentpipe"), "pep", "run", "--config", path.to_str().unwrap()];
-    let child = world.command(&run).stderr(std::process::Stdio::piped()).spawn().unwrap();
-    let mut running = Proxy { child };
+    let mut running = start(&world, &path);
     assert!(running.has_said("proxying"));
     let (_one, _) = ask(&world, "10.71.3.2", 7215).unwrap();
     assert_eq!(world.sockets_at(7215), 0);

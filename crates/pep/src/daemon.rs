@@ -33,6 +33,8 @@ use crate::watch::Watch;
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// Least time between two probes (chosen).
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+/// The same while only the engine's packets are dropped and the rules of others do not change (chosen: a probe that waits in vain takes a second).
+const ENGINE_PROBE_INTERVAL: Duration = Duration::from_secs(10);
 /// How often unused memory is returned to the system (chosen).
 const TRIM_INTERVAL: Duration = Duration::from_secs(10);
 
@@ -253,7 +255,11 @@ impl Daemon {
             self.restore();
         }
         let wanted = self.probe_wanted || self.obstacle == Some(Reason::Firewall);
-        if wanted && self.obstacle != Some(Reason::Rules) && self.probed.elapsed() >= PROBE_INTERVAL {
+        let obstructed = [true, false].into_iter().any(|is_v4| self.shared.is_engine_obstructed(is_v4));
+        let since = self.probed.elapsed();
+        if self.obstacle != Some(Reason::Rules)
+            && (wanted && since >= PROBE_INTERVAL || obstructed && since >= ENGINE_PROBE_INTERVAL)
+        {
             self.probe();
         }
     }
@@ -286,23 +292,29 @@ impl Daemon {
 
     /// Sends a probe through the path of proxied connections.
     fn probe(&mut self) {
-        let once = || match probe::probe(&self.shared.deployment(), self.held.slot, &self.device) {
-            Ok(obstacles) => probe::words(&obstacles),
-            Err(error) => {
+        let once = || {
+            probe::probe(&self.shared.deployment(), self.held.slot, &self.device).unwrap_or_else(|error| {
                 eprintln!("bentpipe: the probe could not be made: {error}");
-                String::new()
-            }
+                Vec::new()
+            })
         };
         let mut found = once();
         if !found.is_empty() {
             // A busy machine may have delayed the first one.
             found = once();
         }
-        if !found.is_empty() && found != self.shared.obstacles() {
-            eprintln!("bentpipe: {found}");
+        let (before, words) = (self.shared.obstacles(), probe::words(&found));
+        if !words.is_empty() && words != before {
+            eprintln!("bentpipe: {words}");
         }
-        self.obstacle = (!found.is_empty()).then_some(Reason::Firewall);
-        self.shared.set_obstacles(found);
+        if words.is_empty() && !before.is_empty() {
+            eprintln!("bentpipe: a probe has passed");
+        }
+        let stops_all = found.iter().any(|obstacle| !obstacle.is_of_engine());
+        self.obstacle = stops_all.then_some(Reason::Firewall);
+        let of_engine = [true, false]
+            .map(|is_v4| found.iter().any(|obstacle| obstacle.is_of_engine() && obstacle.is_v4 == is_v4));
+        self.shared.set_obstacles(words, of_engine);
         self.probed_rules = outside::rules_of_others();
         (self.probed, self.probe_wanted) = (Instant::now(), false);
     }

@@ -17,6 +17,7 @@ use crate::routes;
 use crate::rules;
 use crate::slot::{self, Slot};
 use crate::sockets;
+use crate::unkept;
 
 /// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +71,8 @@ pub fn examine(deployment: Option<&Deployment>) -> Vec<Finding> {
     if let Some(deployment) = deployment {
         findings.extend(algorithms(deployment));
         findings.extend(interfaces(deployment));
+        findings.extend(bridges());
+        findings.extend(rules_of_others());
         findings.extend(probe(deployment));
     }
     findings
@@ -83,7 +86,7 @@ fn probe(deployment: &Deployment) -> Vec<Finding> {
         }
         Ok(obstacles) => obstacles
             .into_iter()
-            .map(|Obstacle { what, cure }| judge(false, State::Missing, what, cure))
+            .map(|Obstacle { what, cure, .. }| judge(false, State::Missing, what, cure))
             .collect(),
         Err(error) => vec![judge(
             false,
@@ -92,6 +95,34 @@ fn probe(deployment: &Deployment) -> Vec<Finding> {
             "run it as root (sudo bentpipe pep doctor)",
         )],
     }
+}
+
+/// Tells of rules that mean something else for a split connection.
+fn rules_of_others() -> Option<Finding> {
+    let count = unkept::on_this_machine().ok()?.len();
+    let what =
+        format!("{count} kinds of rules of the administrator mean something else for a split connection");
+    (count > 0).then(|| judge(false, State::Doubtful, what, "bentpipe pep check FILE.toml names them"))
+}
+
+/// Tells that the rules of this router see packets that bridges carry from port to port (`br_netfilter`).
+fn bridges() -> Option<Finding> {
+    let names = ["net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"];
+    let on: Vec<&str> =
+        names.into_iter().filter(|name| sysctl(name).is_some_and(|value| value != "0")).collect();
+    let devices = fs::read_dir("/sys/class/net").ok()?.flatten();
+    let are_bridges = devices.filter(|entry| entry.path().join("bridge").exists()).count();
+    (are_bridges > 0 && !on.is_empty()).then(|| {
+        judge(
+            false,
+            State::Doubtful,
+            format!(
+                "br_netfilter ({}): packets from port to port of a bridge pass the rules of the router, and are not split",
+                on.join(", ")
+            ),
+            on.iter().map(|name| format!("sysctl -w {name}=0")).collect::<Vec<_>>().join("; "),
+        )
+    })
 }
 
 /// Uses a slot for the moment. A proxy may run beside it.
@@ -291,9 +322,8 @@ fn interfaces(deployment: &Deployment) -> Vec<Finding> {
 
 /// Says which interfaces of a configuration are missing or can never match.
 pub(crate) fn warn_of_interfaces(deployment: &Deployment) {
-    for Finding { what, cure, .. } in
-        interfaces(deployment).iter().filter(|finding| finding.state != State::Ok)
-    {
+    let findings = interfaces(deployment).into_iter().chain(bridges());
+    for Finding { what, cure, .. } in findings.filter(|finding| finding.state != State::Ok) {
         eprintln!("bentpipe: {what}; fix: {cure}");
     }
 }

@@ -236,7 +236,8 @@ impl Interceptor {
         let bound =
             self.shared.routes_by_arrival[usize::from(opener == Opener::Satellite)].load(Ordering::Relaxed);
         let place = self.shared.take_place(syn.tuple.client.ip());
-        let place = match place.and_then(|place| lacks_way(&class, way, bound).map_or(Ok(place), Err)) {
+        let untouched = self.why_engine_does_not(&class, &syn, bound);
+        let place = match place.and_then(|place| untouched.map_or(Ok(place), Err)) {
             Ok(place) => place,
             Err(why) => return self.pass_on(&syn, way, &packet, Some(why)),
         };
@@ -274,7 +275,7 @@ impl Interceptor {
     ) -> io::Result<Option<OwnedFd>> {
         if let (Datapath::Engine, Some(engine)) = (class.back().datapath, &self.shared.engine) {
             // If the kernel has no route, packets of the engine would be lost without an error.
-            sockets::address_towards(syn.tuple.server.ip())?;
+            sockets::address_towards(syn.tuple.server.ip(), manner.way.mark)?;
             let inbox = Arc::clone(&self.inbox);
             let answer: Answer = Box::new(move |answer| inbox.send(Message::Answer { number, answer }));
             engine.open(&class.request(syn.tuple, manner), Opening::Active, answer);
@@ -352,6 +353,18 @@ impl Interceptor {
         }
     }
 
+    /// Why the engine does not take a connection of a class that wants it: its packets come from its device, so that they do not go the way of the SYN if
+    /// that is `bound` to the interface of arrival, and rules of others may drop them.
+    fn why_engine_does_not(&self, class: &ConnectionClass, syn: &Syn, bound: bool) -> Option<Reason> {
+        if class.back().datapath != Datapath::Engine && !engine::answers(class) {
+            None
+        } else if bound {
+            Some(Reason::Route)
+        } else {
+            self.shared.is_engine_obstructed(syn.tuple.server.is_ipv4()).then_some(Reason::Firewall)
+        }
+    }
+
     /// Passes a SYN to the listening sockets of the kernel.
     fn put_back(&self, opener: Opener, packet: &[u8], tuple: Tuple) {
         // If the kernel does not take it, the client repeats its SYN.
@@ -366,7 +379,7 @@ impl Interceptor {
         let Err(error) = self.forwarder.send_on(way, packet, syn.tuple.server) else { return };
         // This machine is the router that has no route, so it must send the ICMP error.
         if let Some(why) = Unreachable::of(&error)
-            && let Ok(router) = sockets::address_towards(syn.tuple.client.ip())
+            && let Ok(router) = sockets::address_towards(syn.tuple.client.ip(), 0)
             && let Some(error) = packet::unreachable(packet, router, why)
         {
             let _ = self.answerer.send(&error, syn.tuple.client);
@@ -393,10 +406,4 @@ impl Interceptor {
             self.shared.give_up(given_up);
         }
     }
-}
-
-/// Why the packets of this half would not go the way that the SYN was about to go, if so. Packets of the engine have no mark, and come from its device.
-fn lacks_way(class: &ConnectionClass, way: Way, bound: bool) -> Option<Reason> {
-    let is_of_engine = class.back().datapath == Datapath::Engine || engine::answers(class);
-    (is_of_engine && (way.mark != 0 || bound)).then_some(Reason::Route)
 }

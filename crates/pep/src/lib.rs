@@ -30,6 +30,7 @@ mod privileges;
 mod probe;
 mod relay;
 mod report;
+mod reverse_path;
 mod routes;
 mod rules;
 mod running;
@@ -38,6 +39,7 @@ mod sight;
 mod slot;
 mod sockets;
 mod telemetry;
+mod unkept;
 mod watch;
 
 pub use daemon::run;

@@ -49,7 +49,7 @@ pub(crate) enum Reason {
     Firewall,
     /// Rules, routes or devices of the proxy are missing.
     Rules,
-    /// The packet has a mark, or its way out depends on where it came from, and the engine's packets would go another way.
+    /// The way out of the packet depends on the interface over which it came, and the engine's packets would go another way.
     Route,
     /// The destination of the packet has been translated.
     Translated,

@@ -45,10 +45,21 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// What stands in the way of the proxy's packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Obstacle {
+    /// Which packet of the probe was swallowed.
+    step: Step,
+    /// Over IPv4, or over IPv6.
+    pub is_v4: bool,
     /// Where a packet of the probe was swallowed.
     pub what: String,
     /// The command that admits it.
     pub cure: String,
+}
+
+impl Obstacle {
+    /// True if it drops packets of the engine, and no others of the proxy.
+    pub fn is_of_engine(&self) -> bool {
+        self.step == Step::Engine
+    }
 }
 
 /// A step of the probe.
@@ -181,11 +192,13 @@ impl Probe<'_> {
         "  chain arriving {{
     type filter hook prerouting priority raw - 2; policy accept;
     iifname \"{device}\" {there} tcp flags & psh == 0x0 ct zone set {zone}
+    iifname \"{device}\" tcp flags & psh == psh {of_device}
   }}
   chain late {{
     type filter hook prerouting priority dstnat + 49; policy accept;
     iifname \"lo\" {put_back} {there} goto deliver
     iifname \"{device}\" tcp flags & psh == 0x0 {local}
+    iifname \"{device}\" tcp flags & psh == psh {unset}
   }}
   chain deliver {{
 {listeners}  }}
@@ -200,6 +213,9 @@ impl Probe<'_> {
         zone = rules::ZONE_CLIENTS,
         put_back = marks.is(Kind::PutBack(slot, Opener::Clients)),
         local = marks.set(Kind::Local),
+        // As the engine's packets: this mark leads into the device over which they come.
+        of_device = marks.set(Kind::Alive(slot)),
+        unset = marks.unset(),
         listeners = rules::listeners(ports, marks),
         outgoing = rules::outgoing(&deployment.interfaces, marks, slot),
     );
@@ -429,34 +445,39 @@ impl Trace {
 }
 
 fn obstacle(step: Step, verdict: Option<(String, String)>, marks: Marks, tuple: Tuple) -> Obstacle {
-    let version = if tuple.client.is_ipv4() { "IPv4" } else { "IPv6" };
+    let is_v4 = tuple.client.is_ipv4();
+    let version = if is_v4 { "IPv4" } else { "IPv6" };
     let words = step.words();
     let admitted = match step {
         Step::Syn => "fib saddr type != local".to_owned(),
         Step::Engine => "iifname \"bp-*\"".to_owned(),
         _ => marks.is_any(),
     };
-    match verdict {
-        Some((chain, what)) => Obstacle {
-            what: format!("{version}: {words} is dropped by the chain {chain} ({what})"),
-            cure: format!("nft insert rule {chain} {admitted} accept"),
-        },
-        None => Obstacle {
-            what: format!(
-                "{version}: {words} is dropped, and the packet filter does not tell by which chain"
-            ),
-            cure: format!(
-                "admit packets with `{admitted}` in the rules of iptables-legacy, and look at net.ipv4.conf.all.rp_filter (2 is enough)"
-            ),
-        },
-    }
+    let (by, cure) = match verdict {
+        Some((chain, what)) => {
+            (format!("by the chain {chain} ({what})"), format!("nft insert rule {chain} {admitted} accept"))
+        }
+        None => (
+            "and the packet filter does not tell by which chain".to_owned(),
+            format!("admit packets with `{admitted}` in the rules of iptables-legacy"),
+        ),
+    };
+    let result = match step {
+        Step::Engine => {
+            format!(
+                "connections of classes with datapath = \"engine\" are forwarded untouched over {version}"
+            )
+        }
+        _ => "all connections are forwarded untouched".to_owned(),
+    };
+    Obstacle { step, is_v4, what: format!("{version}: {words} is dropped {by}; {result}"), cure }
 }
 
 /// What a person reads of obstacles.
 pub(crate) fn words(obstacles: &[Obstacle]) -> String {
     obstacles
         .iter()
-        .map(|Obstacle { what, cure }| format!("{what}; cure: {cure}"))
+        .map(|Obstacle { what, cure, .. }| format!("{what}; fix: {cure}"))
         .collect::<Vec<_>>()
         .join("\nbentpipe: ")
 }

@@ -27,6 +27,7 @@ use crate::routes;
 use crate::sight;
 use crate::slot::Slot;
 use crate::sockets::{self, PASSING, Ports};
+use crate::unkept;
 
 /// Zones of connection tracking (chosen): of halves on the side of the clients, and of what leaves over the satellite.
 pub(crate) const ZONE_CLIENTS: u16 = 0x6270;
@@ -59,7 +60,8 @@ fn word(opener: Opener) -> &'static str {
 const UNSPLIT: [(Reason, &[&str]); 6] = [
     // The destination was translated, or a helper reads the connection: both belong to the administrator.
     (Reason::Translated, &["ct status dnat"]),
-    (Reason::Helper, &["ct helper != \"none\""]),
+    // The bit 13 of the status (IPS_HELPER), which nft has no word for. `ct helper` is that of the connection which this one belongs to.
+    (Reason::Helper, &["ct status & 0x2000 == 0x2000"]),
     // TCP MD5, TCP-AO, TCP-ENO and alternate checksums are agreements between the ends.
     (
         Reason::Signed,
@@ -174,11 +176,12 @@ fn late(interfaces: &Interfaces, target: Target, marks: Marks, engine: &engine::
     let rules = format!(
         "    iifname {clients} ct zone {ZONE_CLIENTS} {local} accept
     iifname {clients} ct state invalid {other} socket transparent 1 {local} accept
-{engine}    iifname {satellite} {icmp} socket transparent 1 {local} accept
+{sent}{engine}    iifname {satellite} {icmp} socket transparent 1 {local} accept
     iifname {satellite} {other} socket transparent 1 {local} accept
     iifname {all} {SYN} {unmarked} jump look-alive
 ",
         all = names(&all),
+        sent = engine.sent(),
         engine = engine.arriving(),
         unmarked = marks.is_none(),
         icmp = OF_CONNECTIONS[0],
@@ -361,7 +364,13 @@ pub fn check(deployment: &Deployment) -> Result<String, Error> {
     for class in &deployment.classes {
         let _ = writeln!(text, "# {}: {}", class.name, description(class));
     }
-    text.push_str("# everything else: forwarded untouched\n#\n# rules of the packet filter (the ports of tproxy are chosen at the start):\n");
+    text.push_str("# everything else: forwarded untouched\n#\n# rules of this machine that mean something else for a split connection:\n");
+    match unkept::on_this_machine() {
+        Ok(found) if found.is_empty() => text.push_str("# none\n"),
+        Ok(found) => found.iter().for_each(|sentence| text += &format!("# {sentence}\n")),
+        Err(error) => text += &format!("# not known: {error}\n"),
+    }
+    text.push_str("#\n# rules of the packet filter (the ports of tproxy are chosen at the start):\n");
     text.push_str(&plan);
     match NFT.run(&["-c", "-f", "-"], &plan).map_err(Error::from) {
         Ok(_) => {}

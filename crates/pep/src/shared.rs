@@ -36,6 +36,8 @@ pub(crate) struct Shared {
     bypass: AtomicU8,
     /// What the last probe has met, in words.
     obstacles: Mutex<String>,
+    /// The last probe has met something that drops packets of the engine only: over IPv4, over IPv6.
+    engine_obstructed: [AtomicBool; 2],
     /// By side of the opener: routes depend on the interface over which its packets come.
     pub routes_by_arrival: [AtomicBool; 2],
     /// Memory in all buffers of each relay, in bytes.
@@ -113,6 +115,7 @@ impl Shared {
             descriptors: resources.descriptors,
             bypass: AtomicU8::new(Reason::NONE),
             obstacles: Mutex::default(),
+            engine_obstructed: Default::default(),
             routes_by_arrival: Default::default(),
             memory: (0..resources.relays).map(|_| AtomicU64::new(0)).collect(),
             metrics,
@@ -174,8 +177,17 @@ impl Shared {
         self.obstacles.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub fn set_obstacles(&self, found: String) {
-        *self.obstacles.lock().unwrap_or_else(PoisonError::into_inner) = found;
+    /// Notes what a probe has met, and whether that drops packets of the engine only: over IPv4, over IPv6.
+    pub fn set_obstacles(&self, words: String, of_engine: [bool; 2]) {
+        for (obstructed, is_met) in self.engine_obstructed.iter().zip(of_engine) {
+            obstructed.store(is_met, Ordering::Relaxed);
+        }
+        *self.obstacles.lock().unwrap_or_else(PoisonError::into_inner) = words;
+    }
+
+    /// True if rules of others drop packets of the engine in this IP version.
+    pub fn is_engine_obstructed(&self, is_v4: bool) -> bool {
+        self.engine_obstructed[usize::from(!is_v4)].load(Ordering::Relaxed)
     }
 
     /// Takes a place for a half-open connection of a client, or says why there is none.

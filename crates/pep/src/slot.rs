@@ -14,6 +14,7 @@ use bentpipe_host::{Device, DeviceConfig};
 use rustix::net::sockopt::socket_peercred;
 
 use crate::error::Error;
+use crate::reverse_path;
 
 /// Most proxies at a time.
 pub(crate) const SLOTS: u8 = 2;
@@ -36,8 +37,7 @@ impl Slot {
         let name = self.device();
         let config = DeviceConfig { name: Some(name.to_owned()), networks: Vec::new(), mtu: 1500 };
         let device = Device::new(&config).map_err(|error| Error::Missing(error.to_string()))?;
-        let filter = format!("/proc/sys/net/ipv4/conf/{name}/rp_filter");
-        std::fs::write(&filter, "0").map_err(Error::at(filter))?;
+        reverse_path::loosen(name)?;
         Ok(device)
     }
 

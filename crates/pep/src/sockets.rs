@@ -262,11 +262,12 @@ pub(crate) fn set<T>(socket: RawFd, level: i32, name: i32, value: T) -> io::Resu
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The source address that this machine uses towards `host`.
-pub(crate) fn address_towards(host: IpAddr) -> io::Result<IpAddr> {
+/// The source address that this machine uses towards `host`, in packets with a mark.
+pub(crate) fn address_towards(host: IpAddr, mark: u32) -> io::Result<IpAddr> {
     let any: IpAddr =
         if host.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let socket = UdpSocket::bind((any, 0))?;
+    SockRef::from(&socket).set_mark(mark)?;
     // Nothing is sent; the port is that of no protocol.
     socket.connect((host, 9))?;
     Ok(socket.local_addr()?.ip())

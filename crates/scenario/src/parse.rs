@@ -1,5 +1,6 @@
 //! Parser from TOML text to a tree with line and column numbers.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -51,18 +52,32 @@ struct Source<'a> {
     text: &'a str,
     /// Start of each line.
     lines: Vec<usize>,
+    /// A byte that starts a character, and the number of characters before it in its line. The next column is counted from here.
+    counted: Cell<(usize, usize)>,
 }
 
 impl<'a> Source<'a> {
     fn new(file: &str, text: &'a str) -> Self {
         let behind = text.match_indices('\n').map(|(at, _)| at + 1);
-        Self { file: file.into(), text, lines: std::iter::once(0).chain(behind).collect() }
+        let lines = std::iter::once(0).chain(behind).collect();
+        Self { file: file.into(), text, lines, counted: Cell::new((0, 0)) }
     }
 
     fn place(&self, span: Range<usize>) -> Place {
         let line = self.lines.partition_point(|begin| *begin <= span.start);
-        let before = self.text.get(self.lines[line - 1]..span.start).unwrap_or_default();
-        Place::File { file: self.file.clone(), line, column: before.chars().count() + 1 }
+        Place::File { file: self.file.clone(), line, column: self.column(self.lines[line - 1], span.start) }
+    }
+
+    /// Column of the byte `at` of the line that begins at `begin`. Counts from the place before, so that a long line takes linear time.
+    fn column(&self, begin: usize, at: usize) -> usize {
+        let (known, characters) = match self.counted.get() {
+            (known, characters) if (begin..=at).contains(&known) => (known, characters),
+            _ => (begin, 0),
+        };
+        let Some(since) = self.text.get(known..at) else { return characters + 1 };
+        let characters = characters + since.chars().count();
+        self.counted.set((at, characters));
+        characters + 1
     }
 
     fn table(&self, table: &DeTable<'_>) -> Table {
@@ -109,6 +124,44 @@ impl<'a> Source<'a> {
             found: format!("{found}, which is not TOML ({})", error.message().replace('\n', ", ")),
             accepted: "lines such as `key = \"value\"` and `[table]`".to_owned(),
             suggestion: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_counted_in_characters_in_any_order_of_places() {
+        let text = "a = 1\nwörter = [1, \"ü\", 3]\n";
+        let source = Source::new("f", text);
+        let column = |part: &str| {
+            let at = text.find(part).unwrap();
+            match source.place(at..at) {
+                Place::File { line, column, .. } => (line, column),
+                place => panic!("{place:?}"),
+            }
+        };
+        for (part, place) in [
+            ("wörter", (2, 1)),
+            ("1, ", (2, 11)),
+            ("3]", (2, 19)),
+            ("\"ü", (2, 14)),
+            ("1\n", (1, 5)),
+            ("3]", (2, 19)),
+        ] {
+            assert_eq!(column(part), place, "{part}");
+        }
+    }
+
+    #[test]
+    fn the_next_column_of_a_line_is_counted_from_the_last_one() {
+        let text = "a = [1, 2, 3]\n";
+        let source = Source::new("f", text);
+        for at in [5, 8, 11] {
+            source.place(at..at + 1);
+            assert_eq!(source.counted.get(), (at, at));
         }
     }
 }

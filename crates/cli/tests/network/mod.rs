@@ -62,6 +62,10 @@ pub fn world() -> Option<World> {
     assert!(world.proxy_output(&["nft", "delete", "table", "inet", "t"]).is_empty());
     ip(&format!("netns add {}", world.name("c")));
     ip(&format!("netns add {}", world.name("s")));
+    for place in ["c", "p", "s"] {
+        // Linux asks no neighbour before it knows that its own link-local address is unique, which takes a second. SYNs would be repeated meanwhile.
+        world.inside(place, || fs::write("/proc/sys/net/ipv6/conf/default/accept_dad", "0").unwrap());
+    }
     for (device, peer) in [("eth0", "c"), ("sat0", "s")] {
         ip(&format!("-n {proxy} link add {device} type veth peer name eth0 netns {}", world.name(peer)));
     }
@@ -195,14 +199,19 @@ impl World {
         assert!(done.unwrap().success(), "{script}");
     }
 
-    /// The counter of a rule that counts.
-    pub fn counted(&self, place: &str) -> u64 {
+    /// The counters of a namespace in the order of their table.
+    pub fn counters(&self, place: &str) -> Vec<u64> {
         let namespace = self.name(place);
         let command = ["netns", "exec", &namespace, "nft", "list", "counters"];
         let output = Command::new("ip").args(command).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        let packets = text.split("packets ").nth(1).unwrap_or_else(|| panic!("{text}"));
-        packets.split(' ').next().unwrap().parse().unwrap()
+        let packets = |rest: &str| rest.split(' ').next().unwrap().parse().unwrap();
+        text.split("packets ").skip(1).map(packets).collect()
+    }
+
+    /// The first of them.
+    pub fn counted(&self, place: &str) -> u64 {
+        self.counters(place)[0]
     }
 
     /// The body that the HTTP server of the proxy returns for a path.
@@ -258,6 +267,15 @@ impl World {
     pub fn listen(&self, address: &str, port: u16) -> TcpListener {
         let address = SocketAddr::new(address.parse().unwrap(), port);
         self.inside("s", move || TcpListener::bind(address).unwrap())
+    }
+
+    /// A connection of the client to the server, both ends.
+    pub fn pair(&self, address: &str, port: u16) -> (TcpStream, TcpStream) {
+        let listener = self.listen(address, port);
+        let client = self.connect(address, port).unwrap();
+        let (server, _) = listener.accept().unwrap();
+        server.set_read_timeout(Some(PATIENCE)).unwrap();
+        (client, server)
     }
 
     pub fn connect(&self, address: &str, port: u16) -> io::Result<TcpStream> {

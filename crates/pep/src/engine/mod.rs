@@ -20,6 +20,7 @@ use bentpipe_scenario::deployment::{Class, Datapath, Deployment, Opener, interfa
 
 use crate::error::Error;
 use crate::half::{self, Answer, HalfRequest, Opening};
+use crate::reverse_path;
 use crate::shared::Inbox;
 use crate::slot::Slot;
 use call::Message;
@@ -79,9 +80,7 @@ pub(crate) fn start(slot: Slot, deployment: &Deployment) -> Result<Arc<dyn half:
     let start = |number: usize| {
         let config = DeviceConfig { name: Some(device(number)), networks: Vec::new(), mtu };
         let driver = Driver::new(&config, limits).map_err(|error| Error::Missing(error.to_string()))?;
-        // The engine's packets have addresses of other hosts, which the reverse-path filter would drop on this device.
-        let filter = format!("/proc/sys/net/ipv4/conf/{}/rp_filter", device(number));
-        std::fs::write(&filter, "0").map_err(Error::at(filter))?;
+        reverse_path::loosen(&device(number))?;
         let (thread, inbox) = Thread::new(driver, slot).map_err(Error::at("epoll"))?;
         Builder::new()
             .name(format!("engine-{number}"))

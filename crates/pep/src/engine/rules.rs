@@ -5,6 +5,10 @@
 //! engine's answer to a SYN; the segment without any flag that it sends when a connection is over removes them. So no connection needs a call of the packet filter, nor a privilege after the start.
 //! An ICMP error belongs to the connection whose packet it quotes.
 //!
+//! A map holds the marks of connections whose SYN had one: the sequence number of the first of these segments is the mark. The engine's packets get it before
+//! the routing decision. Until then they have the mark of their thread, so that a filter of reverse paths in the packet filter that looks at the mark
+//! (`fib saddr . mark . iif oif`) finds the device over which they came.
+//!
 //! When the process ends, its devices disappear, their routes with them, and everything is forwarded.
 
 use std::fmt::Write;
@@ -29,11 +33,13 @@ pub(crate) fn rule(thread: usize) -> usize {
     ENGINE_RULES + thread
 }
 
-/// Expressions of the packet filter for the addresses and ports of a connection: in a packet that arrives (`arriving`), of the answers to a packet
+/// Expressions of the packet filter for the addresses and ports of a connection: in any packet (`own`), the type and the value of a
+/// shorter key for it (`marked`: nft 1.0.6 writes the value of a map into its key where that is longer than 16 bytes), of the answers to a packet
 /// that leaves (`answers`), in our packet that an ICMP error quotes (`quoted`), and at the same places in a packet that leaves (`sent`).
 struct Numbers {
     version: &'static str,
-    arriving: &'static str,
+    own: &'static str,
+    marked: [&'static str; 2],
     answers: &'static str,
     errors: &'static str,
     quoted: &'static str,
@@ -43,7 +49,8 @@ struct Numbers {
 const VERSIONS: [Numbers; 2] = [
     Numbers {
         version: "4",
-        arriving: "ip saddr . tcp sport . ip daddr . tcp dport",
+        own: "ip saddr . tcp sport . ip daddr . tcp dport",
+        marked: ["ip saddr . tcp sport . ip daddr . tcp dport"; 2],
         answers: "ip daddr . tcp dport . ip saddr . tcp sport",
         errors: "icmp type destination-unreachable",
         quoted: "@th,160,32 . @th,224,16 . @th,192,32 . @th,240,16",
@@ -51,7 +58,11 @@ const VERSIONS: [Numbers; 2] = [
     },
     Numbers {
         version: "6",
-        arriving: "ip6 saddr . tcp sport . ip6 daddr . tcp dport",
+        own: "ip6 saddr . tcp sport . ip6 daddr . tcp dport",
+        marked: [
+            "@th,0,32 . @nh,64,32 . @nh,192,32",
+            "@th,0,32 . jhash ip6 saddr . ip6 daddr mod 0xffffffff seed 0x6270 . jhash ip6 saddr . ip6 daddr mod 0xffffffff seed 0x6271",
+        ],
         answers: "ip6 daddr . tcp dport . ip6 saddr . tcp sport",
         errors: "icmpv6 type { destination-unreachable, packet-too-big }",
         quoted: "@th,128,128 . @th,384,16 . @th,256,128 . @th,400,16",
@@ -78,11 +89,12 @@ impl<'a> Rules<'a> {
         let size = u64::from(connections) * 2;
         let mut text = String::new();
         for thread in self.threads.clone() {
-            for Numbers { version, arriving, quoted, .. } in &VERSIONS {
+            for Numbers { version, own, quoted, marked: [marked, _], .. } in &VERSIONS {
                 let _ = write!(
                     text,
-                    "  set engine-{thread}-v{version} {{ typeof {arriving}; size {size}; flags dynamic; }}
+                    "  set engine-{thread}-v{version} {{ typeof {own}; size {size}; flags dynamic; }}
   set engine-{thread}-sent-v{version} {{ typeof {quoted}; size {size}; flags dynamic; }}
+  map engine-{thread}-mark-v{version} {{ typeof {marked} : meta mark; size {size}; flags dynamic; }}
 "
                 );
             }
@@ -96,18 +108,23 @@ impl<'a> Rules<'a> {
         for thread in self.threads.clone() {
             let _ = writeln!(kept, "  chain engine-{thread} {{");
             let to_engine = format!("{} accept", self.marks.set(Kind::Engine(thread)));
-            for Numbers { version, arriving, answers, errors, quoted, sent } in &VERSIONS {
-                let (set, of_sent) =
-                    (format!("engine-{thread}-v{version}"), format!("engine-{thread}-sent-v{version}"));
+            for Numbers { version, own, marked: [_, marked], answers, errors, quoted, sent } in &VERSIONS {
+                let (set, of_sent, marks) = (
+                    format!("engine-{thread}-v{version}"),
+                    format!("engine-{thread}-sent-v{version}"),
+                    format!("engine-{thread}-mark-v{version}"),
+                );
                 let _ = write!(
                     found,
-                    "    {arriving} @{set} {to_engine}
+                    "    {own} @{set} {to_engine}
     {errors} {quoted} @{of_sent} {to_engine}
 "
                 );
                 let _ = write!(
                     kept,
-                    "    meta nfproto ipv{version} tcp flags & (fin|syn) == fin|syn add @{of_sent} {{ {sent} }} add @{set} {{ {answers} }} drop
+                    "    meta nfproto ipv{version} tcp flags & (fin|syn) == fin|syn tcp sequence != 0 update @{marks} {{ {marked} : @th,32,32 }}
+    meta nfproto ipv{version} tcp flags == 0x0 delete @{marks} {{ {marked} : @th,32,32 }}
+    meta nfproto ipv{version} tcp flags & (fin|syn) == fin|syn add @{of_sent} {{ {sent} }} add @{set} {{ {answers} }} drop
     meta nfproto ipv{version} tcp flags & syn == syn add @{of_sent} {{ {sent} }} add @{set} {{ {answers} }} accept
     meta nfproto ipv{version} tcp flags == 0x0 delete @{of_sent} {{ {sent} }} delete @{set} {{ {answers} }} drop
 "
@@ -115,6 +132,14 @@ impl<'a> Rules<'a> {
             }
             // Reached if the set is full, or has no such entry.
             kept.push_str("    tcp flags & syn == syn drop\n    tcp flags == 0x0 drop\n  }\n");
+            let _ = writeln!(kept, "  chain engine-sent-{thread} {{\n    {}", self.marks.unset());
+            for Numbers { version, marked: [_, marked], .. } in &VERSIONS {
+                let _ = writeln!(
+                    kept,
+                    "    meta nfproto ipv{version} meta mark set {marked} map @engine-{thread}-mark-v{version}"
+                );
+            }
+            kept.push_str("  }\n");
         }
         match self.threads.is_empty() {
             true => String::new(),
@@ -122,14 +147,21 @@ impl<'a> Rules<'a> {
         }
     }
 
-    /// For the chain before connection tracking: packets that the engine sends are in this zone.
+    /// For the chain before connection tracking: packets that the engine sends are in this zone, and have the mark of their thread.
     pub fn leaving(&self, zone: u16) -> String {
         let of = |thread: usize| {
             let device = device(thread);
             format!(
-                "    iifname \"{device}\" ct original zone set {zone}\n    iifname \"{device}\" goto engine-{thread}\n"
+                "    iifname \"{device}\" {} ct original zone set {zone}\n    iifname \"{device}\" goto engine-{thread}\n",
+                self.marks.set(Kind::Engine(thread))
             )
         };
+        self.threads.clone().map(of).collect()
+    }
+
+    /// For the chain before the routing decision: packets that the engine sends get the mark of their connection.
+    pub fn sent(&self) -> String {
+        let of = |thread: usize| format!("    iifname \"{}\" goto engine-sent-{thread}\n", device(thread));
         self.threads.clone().map(of).collect()
     }
 

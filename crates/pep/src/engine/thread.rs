@@ -1,10 +1,10 @@
 //! A thread of the engine: packets on one side, sockets of the other halves on the other.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
 use std::io::{self, IoSlice};
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time;
 
 use bentpipe_base::{Duration, Flags};
@@ -20,6 +20,7 @@ use super::settings::{ConfigKey, Settings};
 use crate::half::{Answer, Ending, HalfRequest, Refusal};
 use crate::packet::Syn;
 use crate::shared::Inbox;
+use crate::sight::Way;
 use crate::slot::Slot;
 use crate::sockets::RawSender;
 
@@ -32,6 +33,21 @@ const INBOX: u64 = u64::MAX;
 /// Longest sleep (chosen).
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Marks of packets by the ends of their connection. The outlet of SYNs knows only the packet.
+#[derive(Clone, Default)]
+struct Marks(Arc<Mutex<HashMap<Ends, u32>>>);
+
+impl Marks {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Ends, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The mark of a connection; 0 if it has none.
+    fn of(&self, ends: Ends) -> u32 {
+        self.lock().get(&ends).copied().unwrap_or(0)
+    }
+}
+
 /// A thread of the engine.
 pub(crate) struct Thread {
     driver: Driver,
@@ -39,6 +55,8 @@ pub(crate) struct Thread {
     epoll: OwnedFd,
     settings: Settings,
     sessions: SecondaryMap<Id, Session>,
+    /// Marks of the packets of those connections that have one.
+    marks: Marks,
     /// Connections with more to do than their turn allowed.
     again: Vec<Id>,
     /// Connections with alarms, the earliest first. Those that have another alarm now are ignored.
@@ -49,7 +67,9 @@ impl Thread {
     /// A thread for the stack of a driver.
     pub fn new(mut driver: Driver, slot: Slot) -> io::Result<(Self, Arc<Inbox<Message>>)> {
         let syns = RawSender::asking(slot)?;
-        driver.set_outlet(Box::new(move |pieces| sends_syn(&syns, pieces)));
+        let marks = Marks::default();
+        let of_syns = marks.clone();
+        driver.set_outlet(Box::new(move |pieces| sends_syn(&syns, &of_syns, pieces)));
         let inbox = Arc::new(Inbox::new()?);
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &inbox, EventData::new_u64(INBOX), EventFlags::IN)?;
@@ -60,6 +80,7 @@ impl Thread {
             epoll,
             settings: Settings::default(),
             sessions: SecondaryMap::new(),
+            marks,
             again: Vec::new(),
             alarms: BinaryHeap::new(),
         };
@@ -180,18 +201,24 @@ impl Thread {
             true => Ends { local: request.client, remote: request.server },
             false => Ends { local: request.server, remote: request.client },
         };
+        // The mark is that of the SYN of who opened the connection. What goes back to there has none.
+        if active && request.manner.way.mark != 0 {
+            self.marks.lock().insert(ends, request.manner.way.mark);
+        }
         self.register(ends);
         self.driver.stack.set_dscp(id, request.manner.dscp);
         let shared = SharedState::new(id, Arc::clone(&self.inbox));
         self.sessions.insert(id, Session::new(shared, ends, answer));
     }
 
-    /// Lets the packet filter direct the packets of a connection to this thread. The segment has flags that no TCP sends together.
+    /// Lets the packet filter direct the packets of a connection to this thread. The segment has flags that no TCP sends together, and the mark of the
+    /// connection as its sequence number, in the byte order of this machine.
     fn register(&mut self, ends: Ends) {
         // An ended connection may have had the same ends. The report of its end would undo this.
         self.driver.report_ended();
         let mut packet = Vec::with_capacity(60);
-        let tcp = Header { flags: Flags::SYN | Flags::FIN, ..Header::default() };
+        let seq = self.marks.of(ends).to_be();
+        let tcp = Header { flags: Flags::SYN | Flags::FIN, seq, ..Header::default() };
         Packet { ends, ip: IpFields::default(), tcp, payload: Payload::Bytes(&[]) }
             .write_headers(&mut packet);
         self.driver.send(&packet);
@@ -217,9 +244,16 @@ impl Thread {
         self.driver.stack.grant(now, &syn, config)
     }
 
+    /// Removes a connection.
+    fn forget(&mut self, id: Id) -> Option<Session> {
+        let session = self.sessions.remove(id)?;
+        self.marks.lock().remove(&session.ends);
+        Some(session)
+    }
+
     /// Ends a connection with a reset to the far end.
     fn abort(&mut self, id: Id) {
-        if let Some(session) = self.sessions.remove(id) {
+        if let Some(session) = self.forget(id) {
             self.driver.stack.abort(self.driver.now(), id);
             self.driver.stack.release(id);
             if let Stage::Carrying(stream) = session.stage {
@@ -256,7 +290,7 @@ impl Thread {
             Stage::Opening(_) => {
                 self.driver.stack.release(id);
                 let why = if events.contains(Events::RESET) { Refusal::Refused } else { Refusal::TimedOut };
-                if let Some(Stage::Opening(answer)) = self.sessions.remove(id).map(|session| session.stage) {
+                if let Some(Stage::Opening(answer)) = self.forget(id).map(|session| session.stage) {
                     answer(Err(why));
                 }
             }
@@ -313,7 +347,7 @@ impl Thread {
             Moved::Broken => self.abort(id),
             Moved::Over => {
                 self.driver.stack.release(id);
-                if let Some(Stage::Carrying(stream)) = self.sessions.remove(id).map(|session| session.stage) {
+                if let Some(Stage::Carrying(stream)) = self.forget(id).map(|session| session.stage) {
                     stream.end(Ending::Closed);
                 }
             }
@@ -323,12 +357,14 @@ impl Thread {
 
 /// Sends the engine's SYNs as this machine sends its own packets. For connection tracking they open the connection, so that the packet filter of the
 /// administrator, which may forward no new connection from the engine's device, forwards what follows.
-fn sends_syn(sender: &RawSender, pieces: &[IoSlice<'_>]) -> bool {
+fn sends_syn(sender: &RawSender, marks: &Marks, pieces: &[IoSlice<'_>]) -> bool {
     let Some(packet) = pieces.first().and_then(|head| head.get(VIRTIO_HEADER_LEN..)) else { return false };
     let Some(syn) = Syn::read(packet) else { return false };
     let mut whole = packet.to_vec();
     syn.complete_checksum(&mut whole);
+    let ends = Ends { local: syn.tuple.client, remote: syn.tuple.server };
+    let way = Way { mark: marks.of(ends), out: 0 };
     // If it cannot be sent, it is lost, and is repeated.
-    let _ = sender.send(&whole, syn.tuple.server);
+    let _ = sender.send_on(way, &whole, syn.tuple.server);
     true
 }

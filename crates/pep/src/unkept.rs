@@ -1,0 +1,248 @@
+//! Rules of the administrator whose effect changes for a split connection.
+//!
+//! The hook `forward` sees the SYN of such a connection and nothing else of it, and connection tracking has two entries for it. So some rules do not mean
+//! what they meant. This finds them in the packet filter of this machine, by the words of which `nft -j` makes each rule.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use bentpipe_system::NFT;
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// A kind of rules.
+struct Kind {
+    /// Hooks whose chains are looked at; all if empty.
+    hooks: &'static [&'static str],
+    /// Words of which a rule has at least one.
+    words: &'static [&'static str],
+    /// Words that a rule must not have.
+    without: &'static [&'static str],
+    /// What happens.
+    result: &'static str,
+}
+
+const KINDS: [Kind; 7] = [
+    Kind {
+        hooks: &["prerouting"],
+        words: &["dnat", "redirect", "xt DNAT", "xt REDIRECT", "xt NETMAP"],
+        without: &[],
+        result: "connections whose destination these rules translate are forwarded untouched",
+    },
+    Kind {
+        hooks: &[],
+        words: &["ct helper", "xt CT"],
+        without: &[],
+        result: "connections that a helper of connection tracking reads are forwarded untouched",
+    },
+    Kind {
+        hooks: &["forward"],
+        words: &["tcp option maxseg", "xt TCPMSS"],
+        without: &[],
+        result: "the segment size is clamped in the connection towards the server only: the proxy's answer to a client passes `output`, not `forward`",
+    },
+    Kind {
+        hooks: &[],
+        words: &["ct mark", "xt CONNMARK", "xt connmark"],
+        without: &[],
+        result: "a split connection has two entries of connection tracking, and the mark that rules give the entry of the SYN is lost with it",
+    },
+    Kind {
+        hooks: &["forward"],
+        words: &[
+            "ct bytes",
+            "ct packets",
+            "ct avgpkt",
+            "ct count",
+            "limit",
+            "quota",
+            "xt connbytes",
+            "xt connlimit",
+            "xt hashlimit",
+            "xt limit",
+            "xt quota",
+        ],
+        // Limits of messages.
+        without: &["log", "xt LOG", "xt NFLOG"],
+        result: "these rules see the SYN of a split connection and no other packet, so they neither count nor limit its data",
+    },
+    Kind {
+        hooks: &["forward"],
+        words: &["flow", "queue", "xt NFQUEUE", "xt FLOWOFFLOAD", "xt string", "xt ndpi", "dup", "xt TEE"],
+        without: &[],
+        result: "these rules see the SYN of a split connection and no other packet, so they neither inspect, copy nor offload its data",
+    },
+    Kind {
+        hooks: &["postrouting"],
+        words: &["meta iif", "meta iifname", "meta iifgroup"],
+        without: &[],
+        result: "packets of the proxy have not come over an interface, so that these rules do not match them; write them with addresses (ip saddr)",
+    },
+];
+
+/// Family, table and name of a chain.
+type Chain = [String; 3];
+
+/// What changes for the rules of this machine, a sentence for each kind of rules that is there, with the chains.
+///
+/// # Errors
+/// [`Error`] if the rules cannot be read.
+pub(crate) fn on_this_machine() -> Result<Vec<String>, Error> {
+    let mut found = in_ruleset(&NFT.run(&["-j", "list", "ruleset"], "")?);
+    let legacy: Vec<String> = ["ip_tables_names", "ip6_tables_names"]
+        .iter()
+        .flat_map(|name| fs::read_to_string(format!("/proc/thread-self/net/{name}")))
+        .flat_map(|names| names.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    if !legacy.is_empty() {
+        found.push(format!(
+            "tables of iptables-legacy ({}): their rules are not read here",
+            legacy.join(", ")
+        ));
+    }
+    Ok(found)
+}
+
+/// The same for rules as `nft -j list ruleset` writes them.
+fn in_ruleset(text: &str) -> Vec<String> {
+    // Before the JSON, nft may write that it does not know some rules of iptables.
+    let json = text.find('{').map_or("", |at| &text[at..]);
+    let ruleset: Value = serde_json::from_str(json).unwrap_or_default();
+    let entries = ruleset["nftables"].as_array().map_or(&[][..], Vec::as_slice);
+    let rules: Vec<(Chain, BTreeSet<String>)> = entries
+        .iter()
+        .filter_map(|entry| entry.get("rule"))
+        .map(|rule| (chain_of(rule, "chain"), words(&rule["expr"])))
+        .filter(|([_, table, _], _)| !table.starts_with("bentpipe-"))
+        .collect();
+    let hooks = hooks(entries, &rules);
+    let sentence = |kind: &Kind| {
+        let is_there = |chain: &Chain| {
+            let hooks = hooks.get(chain);
+            kind.hooks.is_empty()
+                || hooks.is_some_and(|hooks| kind.hooks.iter().any(|hook| hooks.contains(*hook)))
+        };
+        let has = |words: &BTreeSet<String>, any: &[&str]| any.iter().any(|word| words.contains(*word));
+        let chains: BTreeSet<String> = rules
+            .iter()
+            .filter(|(chain, words)| is_there(chain) && has(words, kind.words) && !has(words, kind.without))
+            .map(|(chain, _)| chain.join(" "))
+            .collect();
+        let chains = Vec::from_iter(chains).join(", ");
+        (!chains.is_empty()).then(|| format!("chain {chains}: {}", kind.result))
+    };
+    KINDS.iter().filter_map(sentence).collect()
+}
+
+fn chain_of(entry: &Value, name: &str) -> Chain {
+    ["family", "table", name].map(|key| entry[key].as_str().unwrap_or_default().to_owned())
+}
+
+/// Words of a rule: names of its statements and expressions, and what they look at.
+fn words(value: &Value) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut rest = vec![value];
+    while let Some(value) = rest.pop() {
+        if let Value::Array(items) = value {
+            rest.extend(items);
+        }
+        for (key, inner) in value.as_object().into_iter().flatten() {
+            let name = match key.as_str() {
+                "ct" | "meta" => &inner["key"],
+                "xt" | "tcp option" => &inner["name"],
+                "jump" | "goto" => &inner["target"],
+                _ => &Value::Null,
+            };
+            found.insert(name.as_str().map_or_else(|| key.clone(), |name| format!("{key} {name}")));
+            rest.push(inner);
+        }
+    }
+    found
+}
+
+/// Hooks from which chains are reached.
+fn hooks(entries: &[Value], rules: &[(Chain, BTreeSet<String>)]) -> BTreeMap<Chain, BTreeSet<String>> {
+    let mut hooks: BTreeMap<Chain, BTreeSet<String>> = BTreeMap::new();
+    let mut reached: Vec<(Chain, String)> = entries
+        .iter()
+        .filter_map(|entry| entry.get("chain"))
+        .filter_map(|chain| Some((chain_of(chain, "name"), chain["hook"].as_str()?.to_owned())))
+        .collect();
+    while let Some((chain, hook)) = reached.pop() {
+        for (_, words) in rules.iter().filter(|(other, _)| *other == chain) {
+            let target =
+                |word: &String| Some(word.strip_prefix("jump ").or(word.strip_prefix("goto "))?.to_owned());
+            for target in words.iter().filter_map(target) {
+                let [family, table, _] = &chain;
+                let next = [family.clone(), table.clone(), target];
+                if !hooks.get(&next).is_some_and(|known| known.contains(&hook)) {
+                    reached.push((next, hook.clone()));
+                }
+            }
+        }
+        hooks.entry(chain).or_default().insert(hook);
+    }
+    hooks
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(chain: &str, hook: &str, expr: Value) -> Vec<String> {
+        let base = json!({ "chain": { "family": "inet", "table": "t", "name": "base", "hook": hook } });
+        let jump = json!({ "rule": { "family": "inet", "table": "t", "chain": "base", "expr": [{ "jump": { "target": "sub" } }] } });
+        let rule = json!({ "rule": { "family": "inet", "table": "t", "chain": chain, "expr": expr } });
+        in_ruleset(&format!("# unknown\n{}", json!({ "nftables": [{ "metainfo": {} }, base, jump, rule] })))
+    }
+
+    #[test]
+    fn each_kind_of_rule_is_found_in_its_hook_and_behind_a_jump() {
+        let compare =
+            |left: Value| json!([{ "match": { "op": "==", "left": left, "right": 1 } }, { "accept": null }]);
+        for (hook, other, expr, word) in [
+            ("prerouting", "output", json!([{ "dnat": { "addr": "10.0.0.1" } }]), "destination"),
+            (
+                "prerouting",
+                "output",
+                json!([{ "xt": { "type": "target", "name": "REDIRECT" } }]),
+                "destination",
+            ),
+            (
+                "forward",
+                "output",
+                json!([{ "mangle": { "key": { "tcp option": { "name": "maxseg" } }, "value": 1 } }]),
+                "clamped",
+            ),
+            ("forward", "input", compare(json!({ "ct": { "key": "bytes" } })), "neither count"),
+            ("forward", "input", json!([{ "limit": { "rate": 5 } }, { "accept": null }]), "neither count"),
+            ("forward", "input", json!([{ "queue": { "num": 1 } }]), "inspect"),
+            ("postrouting", "forward", compare(json!({ "meta": { "key": "iifname" } })), "have not come"),
+        ] {
+            for chain in ["base", "sub"] {
+                let found = found(chain, hook, expr.clone());
+                assert!(
+                    matches!(found.as_slice(), [one] if one.contains(word) && one.contains(&format!("chain inet t {chain}:"))),
+                    "{found:?}"
+                );
+            }
+            assert_eq!(self::found("base", other, expr.clone()), [""; 0]);
+            assert_eq!(self::found("unreached", hook, expr), [""; 0]);
+        }
+        let marks = json!([{ "mangle": { "key": { "meta": { "key": "mark" } }, "value": { "ct": { "key": "mark" } } } }]);
+        assert!(found("base", "input", marks)[0].contains("two entries"));
+        assert!(found("base", "input", json!([{ "ct helper": "f" }]))[0].contains("helper"));
+        let of_messages = json!([{ "limit": { "rate": 5 } }, { "log": null }]);
+        assert_eq!(found("base", "forward", of_messages), [""; 0]);
+    }
+
+    #[test]
+    fn rules_of_the_proxy_itself_and_an_empty_packet_filter_are_nothing() {
+        assert_eq!(in_ruleset(""), [""; 0]);
+        let rule = json!({ "rule": { "family": "inet", "table": "bentpipe-pep", "chain": "c", "expr": [{ "ct helper": "f" }] } });
+        assert_eq!(in_ruleset(&json!({ "nftables": [rule] }).to_string()), [""; 0]);
+    }
+}
