@@ -237,10 +237,10 @@ fn policy_rules_of_the_administrator_stand_behind_those_of_the_proxy() {
 }
 
 /// Lets the packet filter drop what comes over another device than that which leads back to the sender.
-fn drop_by_reverse_path(world: &World, key: &str) {
+fn drop_by_reverse_path(world: &World, priority: &str, key: &str) {
     world.nft(
         "p",
-        &format!("table inet t {{ chain c {{ type filter hook prerouting priority mangle + 10; fib saddr . {key} oif missing drop\n }}\n }}"),
+        &format!("table inet t {{ chain c {{ type filter hook prerouting priority {priority}; fib saddr . {key} oif missing drop\n }}\n }}"),
     );
 }
 
@@ -248,11 +248,15 @@ fn drop_by_reverse_path(world: &World, key: &str) {
 fn filters_of_reverse_paths_let_the_proxy_pass() {
     with_each_kind(|world, kind| {
         serve(world, kind, 7205);
-        for (filter, valid_mark, rule) in
-            [("0", "1", false), ("1", "0", false), ("1", "1", false), ("0", "0", true)]
-        {
-            if rule {
-                drop_by_reverse_path(world, "mark . iif");
+        for (filter, valid_mark, rule) in [
+            ("0", "1", ""),
+            ("1", "0", ""),
+            ("1", "1", ""),
+            ("0", "0", "mangle + 10"),
+            ("0", "0", "filter + 10"),
+        ] {
+            if !rule.is_empty() {
+                drop_by_reverse_path(world, rule, "mark . iif");
             }
             for device in ["all", "eth0", "sat0"] {
                 let path = format!("/proc/sys/net/ipv4/conf/{device}");
@@ -264,6 +268,9 @@ fn filters_of_reverse_paths_let_the_proxy_pass() {
             let proxy = world.proxy(&kind.classes());
             ask_split(world, kind, 7205);
             proxy.end(Signal::SIGTERM);
+            if !rule.is_empty() {
+                world.nft("p", "delete table inet t");
+            }
         }
     });
 }
@@ -274,7 +281,7 @@ fn a_filter_that_stops_only_the_engine_stops_only_its_classes() {
         for port in [7217, 7218] {
             serve(world, kind, port);
         }
-        drop_by_reverse_path(world, "iif");
+        drop_by_reverse_path(world, "filter + 10", "iif");
         let other = "[[class]]\nmatch = { ports = 7217 }\nsatellite = \"cubic\"\n";
         let mut proxy = world.proxy(&format!("{other}{}", kind.classes()));
         let (_kernel, _) = ask(world, kind.server(), 7217).unwrap();
@@ -448,6 +455,24 @@ fn a_firewall_that_drops_the_proxys_packets_is_named_and_all_is_forwarded_until_
             proxy.end(Signal::SIGTERM);
             world.nft("p", "delete table inet t");
         }
+    });
+}
+
+#[test]
+fn a_translation_by_the_interface_of_arrival_is_named_and_all_is_forwarded() {
+    with_each_kind(|world, kind| {
+        serve(world, kind, 7222);
+        world.nft(
+            "p",
+            "table inet t { chain c { type nat hook postrouting priority srcnat; iifname \"eth0\" oifname \"sat0\" masquerade\n }\n }",
+        );
+        let told = doctor(world, &kind.classes());
+        assert!(told.contains("missing  the chain inet t c translates addresses"), "{told}");
+        let mut proxy = world.proxy(&kind.classes());
+        ask_untouched(world, kind, 7222);
+        world.nft("p", "delete table inet t");
+        assert!(proxy.has_said("split again"));
+        ask_split(world, kind, 7222);
     });
 }
 

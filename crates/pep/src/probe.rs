@@ -31,6 +31,7 @@ use crate::sight::Manner;
 use crate::sight::{Sight, Way};
 use crate::slot::Slot;
 use crate::sockets::{self, Listeners, Ports, RawSender};
+use crate::unkept;
 
 const TABLE: &str = "bentpipe-probe";
 /// Group of nflog (chosen, behind those of the proxies).
@@ -75,6 +76,8 @@ enum Step {
     ServerAnswer,
     /// A packet that comes from a TUN device, as those of the engine do.
     Engine,
+    /// No packet: rules would not translate the address of the SYN to the server.
+    Translation,
 }
 
 impl Step {
@@ -85,6 +88,7 @@ impl Step {
             Self::Syn => "the SYN that the proxy sends to a server",
             Self::ServerAnswer => "a server's packet for the proxy",
             Self::Engine => "a packet from the TUN device of the engine",
+            Self::Translation => "the translation of addresses",
         }
     }
 }
@@ -94,7 +98,7 @@ impl Step {
 /// # Errors
 /// [`Error`] if the probe itself cannot be made.
 pub(crate) fn probe(deployment: &Deployment, slot: Slot, device: &Device) -> Result<Vec<Obstacle>, Error> {
-    let mut obstacles = Vec::new();
+    let mut obstacles = Vec::from_iter(unkept::translating_by_arrival()?.map(untranslated));
     for is_v4 in [true, false] {
         let (Some(client), Some(server)) = (
             neighbour(&deployment.interfaces.clients, is_v4),
@@ -195,7 +199,7 @@ impl Probe<'_> {
     iifname \"{device}\" tcp flags & psh == psh {of_device}
   }}
   chain late {{
-    type filter hook prerouting priority dstnat + 49; policy accept;
+    type filter hook prerouting priority {late}; policy accept;
     iifname \"lo\" {put_back} {there} goto deliver
     iifname \"{device}\" tcp flags & psh == 0x0 {local}
     iifname \"{device}\" tcp flags & psh == psh {unset}
@@ -211,6 +215,7 @@ impl Probe<'_> {
 {outgoing}}}
 ",
         zone = rules::ZONE_CLIENTS,
+        late = rules::LATE - 1,
         put_back = marks.is(Kind::PutBack(slot, Opener::Clients)),
         local = marks.set(Kind::Local),
         // As the engine's packets: this mark leads into the device over which they come.
@@ -471,6 +476,19 @@ fn obstacle(step: Step, verdict: Option<(String, String)>, marks: Marks, tuple: 
         _ => "all connections are forwarded untouched".to_owned(),
     };
     Obstacle { step, is_v4, what: format!("{version}: {words} is dropped {by}; {result}"), cure }
+}
+
+/// Rules that translate what a client sends, but not what the proxy sends in its name.
+fn untranslated(chain: String) -> Obstacle {
+    Obstacle {
+        step: Step::Translation,
+        is_v4: true,
+        what: format!(
+            "the chain {chain} translates addresses by the interface of arrival, which packets of the proxy do not have; all connections are \
+             forwarded untouched"
+        ),
+        cure: "write its rule with the addresses of the clients (ip saddr) instead of iifname".to_owned(),
+    }
 }
 
 /// What a person reads of obstacles.

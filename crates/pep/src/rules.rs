@@ -32,6 +32,8 @@ use crate::unkept;
 /// Zones of connection tracking (chosen): of halves on the side of the clients, and of what leaves over the satellite.
 pub(crate) const ZONE_CLIENTS: u16 = 0x6270;
 const ZONE_SATELLITE: u16 = 0x6271;
+/// Priority of the last chain before the routing decision (chosen: behind all that have names).
+pub(crate) const LATE: u16 = 1000;
 /// Matches SYNs that open a connection.
 const SYN: &str = "tcp flags & (fin|syn|rst|ack) == syn";
 /// Matches packets of connections that exist: ICMP errors (1, 58), and segments of TCP (6). Numbers, because names need /etc/protocols.
@@ -166,7 +168,8 @@ fn raw(clients: &str, engine: &engine::rules::Rules<'_>) -> String {
     text + &engine.leaving(ZONE_SATELLITE) + "  }\n"
 }
 
-/// The chains after the marks and the address translation of the administrator, and before the routing decision.
+/// The chains after those of the administrator, and before the routing decision. A filter of reverse paths there would not find the way back with a mark
+/// of the proxy, nor that of a SYN that has its listening socket already.
 fn late(interfaces: &Interfaces, target: Target, marks: Marks, engine: &engine::rules::Rules<'_>) -> String {
     let (slot, local) = (target.slot, marks.set(Kind::Local));
     let (clients, satellite) = (names(&interfaces.clients), names(&interfaces.satellite));
@@ -197,7 +200,7 @@ fn late(interfaces: &Interfaces, target: Target, marks: Marks, engine: &engine::
     {unset}
   }}
   chain late {{
-    type filter hook prerouting priority dstnat + 50; policy accept;
+    type filter hook prerouting priority {LATE}; policy accept;
 {put_back}{rules}  }}
 ",
         listeners = listeners(target.ports, marks),

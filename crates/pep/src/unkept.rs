@@ -23,6 +23,9 @@ struct Kind {
     result: &'static str,
 }
 
+/// Words of rules that look at the interface over which a packet has come.
+const BY_ARRIVAL: &[&str] = &["meta iif", "meta iifname", "meta iifgroup"];
+
 const KINDS: [Kind; 7] = [
     Kind {
         hooks: &["prerouting"],
@@ -75,7 +78,7 @@ const KINDS: [Kind; 7] = [
     },
     Kind {
         hooks: &["postrouting"],
-        words: &["meta iif", "meta iifname", "meta iifgroup"],
+        words: BY_ARRIVAL,
         without: &[],
         result: "packets of the proxy have not come over an interface, so that these rules do not match them; write them with addresses (ip saddr)",
     },
@@ -89,7 +92,7 @@ type Chain = [String; 3];
 /// # Errors
 /// [`Error`] if the rules cannot be read.
 pub(crate) fn on_this_machine() -> Result<Vec<String>, Error> {
-    let mut found = in_ruleset(&NFT.run(&["-j", "list", "ruleset"], "")?);
+    let mut found = Ruleset::read(&NFT.run(&["-j", "list", "ruleset"], "")?).sentences();
     let legacy: Vec<String> = ["ip_tables_names", "ip6_tables_names"]
         .iter()
         .flat_map(|name| fs::read_to_string(format!("/proc/thread-self/net/{name}")))
@@ -104,35 +107,85 @@ pub(crate) fn on_this_machine() -> Result<Vec<String>, Error> {
     Ok(found)
 }
 
-/// The same for rules as `nft -j list ruleset` writes them.
-fn in_ruleset(text: &str) -> Vec<String> {
-    // Before the JSON, nft may write that it does not know some rules of iptables.
-    let json = text.find('{').map_or("", |at| &text[at..]);
-    let ruleset: Value = serde_json::from_str(json).unwrap_or_default();
-    let entries = ruleset["nftables"].as_array().map_or(&[][..], Vec::as_slice);
-    let rules: Vec<(Chain, BTreeSet<String>)> = entries
-        .iter()
-        .filter_map(|entry| entry.get("rule"))
-        .map(|rule| (chain_of(rule, "chain"), words(&rule["expr"])))
-        .filter(|([_, table, _], _)| !table.starts_with("bentpipe-"))
-        .collect();
-    let hooks = hooks(entries, &rules);
-    let sentence = |kind: &Kind| {
-        let is_there = |chain: &Chain| {
-            let hooks = hooks.get(chain);
-            kind.hooks.is_empty()
-                || hooks.is_some_and(|hooks| kind.hooks.iter().any(|hook| hooks.contains(*hook)))
-        };
-        let has = |words: &BTreeSet<String>, any: &[&str]| any.iter().any(|word| words.contains(*word));
-        let chains: BTreeSet<String> = rules
+/// The chain of a rule that translates source addresses by the interface over which packets have come, if there is one.
+///
+/// # Errors
+/// [`Error`] if the rules cannot be read.
+pub(crate) fn translating_by_arrival() -> Result<Option<String>, Error> {
+    Ok(Ruleset::read(&NFT.run(&["-j", "list", "ruleset"], "")?).translating_by_arrival())
+}
+
+/// Rules by their chains, and hooks from which chains are reached.
+struct Ruleset {
+    rules: Vec<(Chain, BTreeSet<String>)>,
+    hooks: BTreeMap<Chain, BTreeSet<String>>,
+}
+
+impl Ruleset {
+    /// Reads rules as `nft -j list ruleset` writes them, without those of the proxy.
+    fn read(text: &str) -> Self {
+        // Before the JSON, nft may write that it does not know some rules of iptables.
+        let json = text.find('{').map_or("", |at| &text[at..]);
+        let ruleset: Value = serde_json::from_str(json).unwrap_or_default();
+        let entries = ruleset["nftables"].as_array().map_or(&[][..], Vec::as_slice);
+        let rules: Vec<(Chain, BTreeSet<String>)> = entries
             .iter()
-            .filter(|(chain, words)| is_there(chain) && has(words, kind.words) && !has(words, kind.without))
-            .map(|(chain, _)| chain.join(" "))
+            .filter_map(|entry| entry.get("rule"))
+            .map(|rule| (chain_of(rule, "chain"), words(&rule["expr"])))
+            .filter(|([_, table, _], _)| !table.starts_with("bentpipe-"))
             .collect();
-        let chains = Vec::from_iter(chains).join(", ");
-        (!chains.is_empty()).then(|| format!("chain {chains}: {}", kind.result))
-    };
-    KINDS.iter().filter_map(sentence).collect()
+        let hooks = hooks(entries, &rules);
+        Self { rules, hooks }
+    }
+
+    fn is_reached(&self, chain: &Chain, hook: &str) -> bool {
+        self.hooks.get(chain).is_some_and(|hooks| hooks.contains(hook))
+    }
+
+    /// A sentence for each kind of rules that is there.
+    fn sentences(&self) -> Vec<String> {
+        let sentence = |kind: &Kind| {
+            let is_there = |chain: &Chain| {
+                kind.hooks.is_empty() || kind.hooks.iter().any(|hook| self.is_reached(chain, hook))
+            };
+            let chains: BTreeSet<String> = self
+                .rules
+                .iter()
+                .filter(|(chain, words)| {
+                    is_there(chain) && has(words, kind.words) && !has(words, kind.without)
+                })
+                .map(|(chain, _)| chain.join(" "))
+                .collect();
+            let chains = Vec::from_iter(chains).join(", ");
+            (!chains.is_empty()).then(|| format!("chain {chains}: {}", kind.result))
+        };
+        KINDS.iter().filter_map(sentence).collect()
+    }
+
+    fn translating_by_arrival(&self) -> Option<String> {
+        let by_arrival = |(chain, words): &&(Chain, BTreeSet<String>)| {
+            self.is_reached(chain, "postrouting") && has(words, BY_ARRIVAL) && self.translates(chain, words)
+        };
+        self.rules.iter().find(by_arrival).map(|(chain, _)| chain.join(" "))
+    }
+
+    /// True if a rule translates source addresses, itself or in a chain to which it leads. Chains do not lead back.
+    fn translates(&self, [family, table, _]: &Chain, words: &BTreeSet<String>) -> bool {
+        has(words, &["masquerade", "snat", "xt MASQUERADE", "xt SNAT"])
+            || targets(words).any(|target| {
+                let next = [family.clone(), table.clone(), target.to_owned()];
+                self.rules.iter().any(|(chain, words)| *chain == next && self.translates(chain, words))
+            })
+    }
+}
+
+fn has(words: &BTreeSet<String>, any: &[&str]) -> bool {
+    any.iter().any(|word| words.contains(*word))
+}
+
+/// Chains to which a rule leads.
+fn targets(words: &BTreeSet<String>) -> impl Iterator<Item = &str> {
+    words.iter().filter_map(|word| word.strip_prefix("jump ").or(word.strip_prefix("goto ")))
 }
 
 fn chain_of(entry: &Value, name: &str) -> Chain {
@@ -171,11 +224,9 @@ fn hooks(entries: &[Value], rules: &[(Chain, BTreeSet<String>)]) -> BTreeMap<Cha
         .collect();
     while let Some((chain, hook)) = reached.pop() {
         for (_, words) in rules.iter().filter(|(other, _)| *other == chain) {
-            let target =
-                |word: &String| Some(word.strip_prefix("jump ").or(word.strip_prefix("goto "))?.to_owned());
-            for target in words.iter().filter_map(target) {
+            for target in targets(words) {
                 let [family, table, _] = &chain;
-                let next = [family.clone(), table.clone(), target];
+                let next = [family.clone(), table.clone(), target.to_owned()];
                 if !hooks.get(&next).is_some_and(|known| known.contains(&hook)) {
                     reached.push((next, hook.clone()));
                 }
@@ -192,11 +243,38 @@ mod tests {
 
     use super::*;
 
-    fn found(chain: &str, hook: &str, expr: Value) -> Vec<String> {
+    fn in_ruleset(text: &str) -> Vec<String> {
+        Ruleset::read(text).sentences()
+    }
+
+    fn ruleset(chain: &str, hook: &str, expr: &Value) -> String {
+        let rule = |chain: &str, expr: &Value| json!({ "rule": { "family": "inet", "table": "t", "chain": chain, "expr": expr } });
         let base = json!({ "chain": { "family": "inet", "table": "t", "name": "base", "hook": hook } });
-        let jump = json!({ "rule": { "family": "inet", "table": "t", "chain": "base", "expr": [{ "jump": { "target": "sub" } }] } });
-        let rule = json!({ "rule": { "family": "inet", "table": "t", "chain": chain, "expr": expr } });
-        in_ruleset(&format!("# unknown\n{}", json!({ "nftables": [{ "metainfo": {} }, base, jump, rule] })))
+        let jump = rule("base", &json!([{ "jump": { "target": "sub" } }]));
+        let translates = rule("translates", &json!([{ "masquerade": null }]));
+        let rules = json!({ "nftables": [{ "metainfo": {} }, base, jump, translates, rule(chain, expr)] });
+        format!("# unknown\n{rules}")
+    }
+
+    fn found(chain: &str, hook: &str, expr: Value) -> Vec<String> {
+        in_ruleset(&ruleset(chain, hook, &expr))
+    }
+
+    #[test]
+    fn a_translation_by_the_interface_of_arrival_is_found_itself_and_behind_a_jump() {
+        let chain = |hook: &str, words: Value| {
+            let expr =
+                json!([{ "match": { "left": { "meta": { "key": "iifname" } }, "right": "eth0" } }, words]);
+            Ruleset::read(&ruleset("base", hook, &expr)).translating_by_arrival()
+        };
+        for words in [json!({ "masquerade": null }), json!({ "jump": { "target": "translates" } })] {
+            assert_eq!(chain("postrouting", words.clone()), Some("inet t base".to_owned()));
+            assert_eq!(chain("forward", words), None);
+        }
+        assert_eq!(chain("postrouting", json!({ "jump": { "target": "sub" } })), None);
+        assert_eq!(chain("postrouting", json!({ "accept": null })), None);
+        let by_address = ruleset("base", "postrouting", &json!([{ "masquerade": null }]));
+        assert_eq!(Ruleset::read(&by_address).translating_by_arrival(), None);
     }
 
     #[test]
