@@ -335,7 +335,6 @@ pub const UNREVISED_DOCUMENTS: &[&str] = &[
     "docs/conclusions.md",
     "docs/kernel.md",
     "docs/papers/",
-    "docs/pep.md",
     "docs/reproduction.md",
     "papers/zenith.md",
 ];

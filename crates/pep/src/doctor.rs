@@ -100,8 +100,9 @@ fn probe(deployment: &Deployment) -> Vec<Finding> {
 /// Tells of rules that mean something else for a split connection.
 fn rules_of_others() -> Option<Finding> {
     let count = unkept::on_this_machine().ok()?.len();
+    let kinds = if count == 1 { "1 kind".to_owned() } else { format!("{count} kinds") };
     let what =
-        format!("{count} kinds of rules of the administrator mean something else for a split connection");
+        format!("rules of the administrator: {kinds} of them mean something else for a split connection");
     (count > 0).then(|| judge(false, State::Doubtful, what, "bentpipe pep check FILE.toml names them"))
 }
 

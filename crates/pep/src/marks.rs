@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Alive(Slot),
     /// A SYN that goes to the listening socket for connections which this side opens.
     PutBack(Slot, Opener),
-    /// It is for this thread of the engine.
+    /// It is for this thread of the engine, or has been sent by it.
     Engine(usize),
 }
 
@@ -43,6 +43,11 @@ impl Kind {
 impl Marks {
     pub fn of(deployment: &Deployment) -> Self {
         Self(deployment.workings.marks)
+    }
+
+    /// All six bits.
+    pub fn bits(self) -> u32 {
+        self.0
     }
 
     /// The mark with these bits, and with no other.

@@ -114,7 +114,7 @@ impl Drop for Arrival {
 pub(crate) fn state(slot: Slot) -> String {
     let mut text = String::new();
     let engine = engine::range(slot, engine::rules::MOST_THREADS);
-    let engine_rules = engine.clone().map(|thread| engine::rules::rule(thread) as u32);
+    let engine_rules = engine.clone().flat_map(engine::rules::rules).map(|number| number as u32);
     let own: Vec<u32> = rules(slot).into_iter().chain(engine_rules).collect();
     let tables = tables(slot).into_iter().chain(engine.map(|thread| engine::rules::table(thread) as u32));
     let tables: Vec<String> = tables.map(|table| format!("table {table} ")).collect();

@@ -211,7 +211,8 @@ fn late(interfaces: &Interfaces, target: Target, marks: Marks, engine: &engine::
     )
 }
 
-/// The chains for what this machine sends: its packets get their zones, and SYNs that are put back keep their addresses and ports.
+/// The chains for what this machine sends: its packets get their zones, and SYNs that are put back keep their addresses and ports. The entry of connection
+/// tracking of a connection that the proxy opens begins with the mark of its SYN: rules that restore marks from there (mwan3) would unset it otherwise.
 pub(crate) fn outgoing(interfaces: &Interfaces, marks: Marks, slot: Slot) -> String {
     let (clients, satellite) = (names(&interfaces.clients), names(&interfaces.satellite));
     let [of_clients, of_satellite] = OPENERS.map(|opener| marks.is(Kind::PutBack(slot, opener)));
@@ -238,6 +239,10 @@ pub(crate) fn outgoing(interfaces: &Interfaces, marks: Marks, slot: Slot) -> Str
     oifname {clients} fib saddr type != local ct zone set {ZONE_CLIENTS} accept
     oifname {satellite} fib saddr type != local ct original zone set {ZONE_SATELLITE}
   }}
+  chain marked {{
+    type filter hook output priority -199; policy accept;
+    oifname {all} fib saddr type != local ct state new ct mark 0 ct mark set meta mark & {others:#x}
+  }}
   chain unchanged-source {{
     type nat hook postrouting priority srcnat - 1; policy accept;
 {unchanged_source}  }}
@@ -245,6 +250,8 @@ pub(crate) fn outgoing(interfaces: &Interfaces, marks: Marks, slot: Slot) -> Str
     type nat hook output priority -101; policy accept;
 {unchanged_destination}  }}
 ",
+        all = names(&interfaces.clients.iter().chain(&interfaces.satellite).cloned().collect::<Vec<_>>()),
+        others = !marks.bits(),
         ours = marks.is(Kind::Ours),
         asking = sockets::asking(slot),
         asked = sight::group_of_asked(slot),

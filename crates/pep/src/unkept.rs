@@ -49,7 +49,7 @@ const KINDS: [Kind; 7] = [
         hooks: &[],
         words: &["ct mark", "xt CONNMARK", "xt connmark"],
         without: &[],
-        result: "a split connection has two entries of connection tracking, and the mark that rules give the entry of the SYN is lost with it",
+        result: "a split connection has two entries of connection tracking: the one towards the server begins with the mark of the packet that opens it, the other with none",
     },
     Kind {
         hooks: &["forward"],
@@ -131,6 +131,7 @@ impl Ruleset {
         let rules: Vec<(Chain, BTreeSet<String>)> = entries
             .iter()
             .filter_map(|entry| entry.get("rule"))
+            .filter(|rule| may_be_tcp(&rule["expr"]))
             .map(|rule| (chain_of(rule, "chain"), words(&rule["expr"])))
             .filter(|([_, table, _], _)| !table.starts_with("bentpipe-"))
             .collect();
@@ -186,6 +187,19 @@ fn has(words: &BTreeSet<String>, any: &[&str]) -> bool {
 /// Chains to which a rule leads.
 fn targets(words: &BTreeSet<String>) -> impl Iterator<Item = &str> {
     words.iter().filter_map(|word| word.strip_prefix("jump ").or(word.strip_prefix("goto ")))
+}
+
+/// False if a rule looks for another protocol than TCP.
+fn may_be_tcp(expr: &Value) -> bool {
+    let is_of_other = |statement: &Value| {
+        let [left, right] = ["left", "right"].map(|side| &statement["match"][side]);
+        let payload = &left["payload"];
+        match right.as_str() {
+            Some(name) if left["meta"]["key"] == "l4proto" || payload["field"] == "protocol" => name != "tcp",
+            _ => payload["protocol"] == "udp",
+        }
+    };
+    !expr.as_array().is_some_and(|statements| statements.iter().any(is_of_other))
 }
 
 fn chain_of(entry: &Value, name: &str) -> Chain {
@@ -313,6 +327,8 @@ mod tests {
         let marks = json!([{ "mangle": { "key": { "meta": { "key": "mark" } }, "value": { "ct": { "key": "mark" } } } }]);
         assert!(found("base", "input", marks)[0].contains("two entries"));
         assert!(found("base", "input", json!([{ "ct helper": "f" }]))[0].contains("helper"));
+        let of_udp = json!([{ "match": { "op": "==", "left": { "meta": { "key": "l4proto" } }, "right": "udp" } }, { "ct helper": "f" }]);
+        assert_eq!(found("base", "input", of_udp), [""; 0]);
         let of_messages = json!([{ "limit": { "rate": 5 } }, { "log": null }]);
         assert_eq!(found("base", "forward", of_messages), [""; 0]);
     }

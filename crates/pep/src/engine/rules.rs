@@ -22,15 +22,17 @@ use crate::routes::ENGINE_RULES;
 const TABLES: usize = 6280;
 /// Most threads of the engine of a proxy that there are rules for.
 pub(crate) const MOST_THREADS: usize = 8;
+/// Rules of policy routing of a thread.
+const RULES_OF_THREAD: usize = 3;
 
 /// Number of the routing table of a thread.
 pub(crate) fn table(thread: usize) -> usize {
     TABLES + thread
 }
 
-/// Number of the rule of policy routing of a thread.
-pub(crate) fn rule(thread: usize) -> usize {
-    ENGINE_RULES + thread
+/// Numbers of the rules of policy routing of a thread.
+pub(crate) fn rules(thread: usize) -> [usize; RULES_OF_THREAD] {
+    std::array::from_fn(|at| ENGINE_RULES + RULES_OF_THREAD * thread + at)
 }
 
 /// Expressions of the packet filter for the addresses and ports of a connection: in any packet (`own`), the type and the value of a
@@ -179,13 +181,15 @@ impl<'a> Rules<'a> {
 /// Lines for `ip -batch` that route the packets of connections into the devices.
 pub(crate) fn add_routes(threads: Range<usize>, marks: Marks) -> Vec<String> {
     let of = |thread: usize| {
-        let (table, rule) = (table(thread), rule(thread));
+        let (device, table) = (device(thread), table(thread));
+        let ([skip, find, end], mark) = (rules(thread), marks.selector(Kind::Engine(thread)));
         [
-            format!("route replace default dev {} table {table} proto kernel", device(thread)),
-            format!(
-                "rule add priority {rule} {} lookup {table} protocol kernel",
-                marks.selector(Kind::Engine(thread))
-            ),
+            format!("route replace default dev {device} table {table} proto kernel"),
+            // Finds nothing that the rule before does not find. It is there to be jumped to.
+            format!("rule add priority {end} iif lo {mark} lookup {table} protocol kernel"),
+            // With `src_valid_mark`, the filter of reverse paths looks for the route to the sender with the mark, as if from the device to which the packet goes.
+            format!("rule add priority {skip} iif {device} {mark} goto {end} protocol kernel"),
+            format!("rule add priority {find} {mark} lookup {table} protocol kernel"),
         ]
     };
     threads.flat_map(of).collect()
@@ -194,10 +198,8 @@ pub(crate) fn add_routes(threads: Range<usize>, marks: Marks) -> Vec<String> {
 /// Lines for `ip -force -batch` that remove these routes.
 pub(crate) fn remove_routes(threads: Range<usize>) -> Vec<String> {
     let of = |thread: usize| {
-        [
-            format!("rule del priority {} protocol kernel", rule(thread)),
-            format!("route flush table {}", table(thread)),
-        ]
+        let rules = rules(thread).map(|number| format!("rule del priority {number} protocol kernel"));
+        rules.into_iter().chain([format!("route flush table {}", table(thread))])
     };
     threads.flat_map(of).collect()
 }
