@@ -3,29 +3,29 @@
 //! A scheme of our own. `papers/zenith.md` has the law, the argument for each term, and what the law is worse at. Symbols of the note:
 //! w is `Zenith::window`, x `Zenith::rate`, q* `Zenith::own_target_s`, q `Delay::queue_s`, Q `Zenith::mean_s`, O `Zenith::overflow_s`.
 
+mod chirp;
 mod coexistence;
 mod delay;
 mod drain;
 mod law;
 mod loss;
 mod start;
+mod state;
 
 use alloc::boxed::Box;
 
 use bentpipe_base::{Duration, Instant, Rate};
-use serde::{Deserialize, Serialize};
 
 use crate::cubic;
-use crate::parameters::{at_least_zero, fraction, positive};
 use crate::parts::windowed::WindowedMax;
 use crate::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Priority,
-    SENDER_ONLY, Sent, Spacing, Start, Timeout, Undo, Wants, WindowState, state,
+    SENDER_ONLY, Sent, Spacing, Start, Timeout, Undo, Wants, WindowState, state as snapshot_of,
 };
-use coexistence::Contest;
+use chirp::Chirp;
 use delay::Delay;
-use drain::{Crowd, Drains, Phase};
-use start::Chirp;
+pub use state::{Config, Zenith};
+use state::{Before, Crowd, Drains, LONGEST_WINDOW, Mode, PACE, PAIR_S, Phase, Round, SILENCE, SMALLEST};
 
 /// What `bentpipe list cc` says of it.
 pub const ENTRY: Entry = Entry {
@@ -39,170 +39,11 @@ pub const ENTRY: Entry = Entry {
     ..SENDER_ONLY
 };
 
-/// Parameters of Zenith.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Config {
-    /// a: seconds of queue that every flow aims at, whatever its rate.
-    #[serde(deserialize_with = "positive")]
-    pub floor_s: f64,
-    /// p: seconds of queue times the root of the rate in segments a second.
-    #[serde(deserialize_with = "positive")]
-    pub price: f64,
-    /// g: share of the missing queue that one round trip corrects.
-    #[serde(deserialize_with = "fraction")]
-    pub gain: f64,
-    /// m: factor by which shares converge faster than the law alone would make them.
-    #[serde(deserialize_with = "positive")]
-    pub sharing: f64,
-    /// K: seconds of queue that one loss a second stands for, where losses and not delays tell of it, in s².
-    #[serde(deserialize_with = "at_least_zero")]
-    pub loss_s2: f64,
-    /// T: seconds over which the mean queue is taken, and between drains.
-    #[serde(deserialize_with = "positive")]
-    pub memory_s: f64,
-    /// n: share of losses in a round trip that never counts as congestion, and that a path is believed to lose until it shows its own.
-    #[serde(deserialize_with = "fraction")]
-    pub noise: f64,
-    /// True if the first flight measures the rate of the path; otherwise the window doubles from the first.
-    pub measured_start: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            floor_s: 0.002,
-            price: 0.14,
-            gain: 0.5,
-            sharing: 4.0,
-            loss_s2: 0.02,
-            memory_s: 10.0,
-            noise: 0.008,
-            measured_start: true,
-        }
-    }
-}
-
 impl Config {
     /// A Zenith sender.
     pub fn build(&self, start: &Start) -> Box<dyn CongestionControl> {
         Box::new(Zenith::new(*self, start))
     }
-
-    /// q*: the queue that a flow of this rate aims at, that of a segment a second where it is slower.
-    fn target_s(&self, rate: f64) -> f64 {
-        self.floor_s + self.price / libm::sqrt(rate.max(1.0))
-    }
-}
-
-/// Smallest window, in segments: a receiver acknowledges every second one at once (RFC 9293, section 3.8.6.3).
-const SMALLEST: f64 = 2.0;
-/// A queue below this share of the target counts as none.
-const CALM: f64 = 0.25;
-/// The longest queue that the law takes into account, as a multiple of the target.
-const LONGEST: f64 = 3.0;
-/// Pacing rate in windows per round trip: a little more than one, so that the window and not the pacing limits the rate.
-const PACE: f64 = 1.02;
-/// Largest gap between segments in seconds. A receiver holds the ACK of a lone segment back for 40 ms; slower flows send pairs with this gap.
-const PAIR_S: f64 = 0.02;
-/// ACKs that pause for a round trip and this are a silence: those of a flow that sends once in a round trip pause for one, and a receiver may
-/// hold them back.
-const SILENCE: Duration = Duration::from_millis(100);
-/// Time for which the longest queue is remembered.
-const LONGEST_WINDOW: Duration = Duration::from_secs(10);
-
-/// Segments that left in the previous round trip, whose losses are detected in this one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Before {
-    Ordinary,
-    /// More than the window allows since then.
-    Cut,
-    /// What filled the path but not the queue.
-    Drained,
-}
-
-/// Counts of a round trip.
-#[derive(Clone, Copy, Debug)]
-struct Round {
-    since: Instant,
-    before: Before,
-    delivered: f64,
-    lost: f64,
-    /// Most segments in flight at an ACK, what it reports included.
-    in_flight: f64,
-    /// Longest queue that a segment saw, in seconds.
-    longest_s: f64,
-    /// The peer's clock when the round began, in milliseconds.
-    clock: Option<u32>,
-}
-
-impl Round {
-    fn new(since: Instant, before: Before, clock: Option<u32>) -> Self {
-        Self { since, before, delivered: 0.0, lost: 0.0, in_flight: 0.0, longest_s: 0.0, clock }
-    }
-
-    /// Segments a second. By the peer's clock, with the millisecond that it hides, where ACKs are held up on their way back.
-    fn rate(&self, now: Instant, clock: Option<u32>) -> f64 {
-        let took_s = now.since(self.since).as_secs_f64();
-        let peer_s = self.clock.zip(clock).map_or(f64::INFINITY, |(from, to)| {
-            (f64::from(to.wrapping_sub(from)) + 1.0) / 1000.0
-        });
-        self.delivered / took_s.min(peer_s)
-    }
-}
-
-/// Who sets the window between drains.
-#[derive(Clone, Debug)]
-enum Mode {
-    /// The first flight measures the path.
-    Measure(Box<Chirp>),
-    /// The window doubles up to this.
-    Double { threshold: f64 },
-    /// The law.
-    Follow,
-    /// CUBIC's curve, beside flows that do not drain.
-    Contest(Contest),
-}
-
-/// A Zenith sender.
-#[derive(Clone, Debug)]
-pub struct Zenith {
-    config: Config,
-    window: f64,
-    mode: Mode,
-    phase: Phase,
-    delay: Delay,
-    /// Q, and the part of it that losses stand for.
-    mean_s: f64,
-    overflow_s: f64,
-    /// Multiple of the law's growth, and round trips in a row without a queue.
-    speed: f64,
-    calm_rounds: u32,
-    /// b: share of segments that the path loses without a queue, and losses that it still explains.
-    noise: f64,
-    allowance: f64,
-    drains: Drains,
-    crowd: Crowd,
-    round: Round,
-    /// Segments a second in the last round trip, and in the one before.
-    delivery_rate: f64,
-    delivery_rate_before: f64,
-    /// Most segments in flight in the round trip before.
-    in_flight_before: f64,
-    /// Longest queue that two ACKs in a row showed in the last seconds: a receiver that holds an ACK back (RFC 9293, section 3.8.6.3) does so once.
-    longest: WindowedMax<f64>,
-    previous_s: f64,
-    /// Segments delivered, and time, since the law's last step.
-    pending: (f64, Duration),
-    /// The window before a timeout, until the timeout proves to have been one or none.
-    before_timeout: Option<f64>,
-    timed_out: bool,
-    /// Segments that left before this are not measured.
-    trusted_from: Instant,
-    last_ack: Instant,
-    sent: u32,
-    rtt_s: f64,
-    mss: f64,
 }
 
 impl Zenith {
@@ -435,7 +276,7 @@ impl CongestionControl for Zenith {
             (Mode::Follow, _) => "follow",
             (Mode::Contest(_), _) => "contest",
         };
-        state(self, f64::INFINITY, phase)
+        snapshot_of(self, f64::INFINITY, phase)
     }
 
     fn wants(&self) -> Wants {

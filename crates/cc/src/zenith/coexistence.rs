@@ -2,15 +2,8 @@
 
 use bentpipe_base::Instant;
 
-use super::{Before, Mode, SMALLEST, Zenith};
+use super::state::{Before, Contest, Mode, SMALLEST, Zenith};
 use crate::cubic::{self, Curve};
-
-/// CUBIC's window since the last loss.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Contest {
-    since: Instant,
-    curve: Curve,
-}
 
 impl Zenith {
     /// Whoever fills the queue does not drain. The window is what it was before it yielded, and the smallest delays are kept.

@@ -3,7 +3,7 @@
 
 use bentpipe_base::{Duration, Instant};
 
-use super::{Before, CALM, Mode, Round, SMALLEST, Zenith};
+use super::state::{Before, CALM, Crowd, Drains, Mode, Phase, Round, SMALLEST, Zenith};
 use crate::Path;
 
 /// Share of the path that stays full in a drain, and its length in round trips.
@@ -22,51 +22,6 @@ const FILLS: f64 = 0.75;
 const FILLED_DRAINS: u32 = 3;
 /// A queue is foreign once it has been there for this number of T: flows that have just begun drain within T.
 const FIRST_DRAINS: f64 = 1.5;
-
-/// The phases of a drain.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Phase {
-    None,
-    /// Until this time the window is so small that the queue runs empty.
-    Drain { window: f64, until: Instant },
-    /// The window is restored, and what left while it was small is still on its way.
-    Refill,
-}
-
-/// What drains have shown.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Drains {
-    /// The lowest round trip since the last drain began, and its time.
-    pub lowest: Duration,
-    pub lowest_at: Instant,
-    /// Standing and smallest round trip before it, in seconds.
-    pub standing_s: f64,
-    pub base_s: f64,
-    /// Round trips since then.
-    rounds: u32,
-    /// The window when a drain last left no queue, or when the start ended.
-    pub emptied: f64,
-    /// End of the last round trip without a queue.
-    pub empty_at: Instant,
-    /// Drains in a row that have left most of the queue, and whether there was a contest.
-    pub filled: u32,
-    pub met_others: bool,
-}
-
-impl Drains {
-    pub fn new() -> Self {
-        let (lowest, lowest_at, empty_at) = (Duration::MAX, Instant::ZERO, Instant::ZERO);
-        Self { lowest, lowest_at, standing_s: 0.0, base_s: 0.0, rounds: 0, emptied: 0.0, empty_at, filled: 0, met_others: false }
-    }
-}
-
-/// Round trips in a row with too long a queue, the window when they began, and whether more than noise was lost in them.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Crowd {
-    rounds: u32,
-    pub window: f64,
-    pub overflowed: bool,
-}
 
 impl Zenith {
     /// Begins and ends drains.

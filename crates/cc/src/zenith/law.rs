@@ -4,7 +4,7 @@ use core::f64::consts::E;
 
 use bentpipe_base::{Duration, Instant};
 
-use super::{Before, CALM, LONGEST, Mode, Phase, Round, SMALLEST, Zenith};
+use super::state::{Before, CALM, LONGEST, Mode, Phase, Round, SMALLEST, Zenith};
 use crate::Path;
 
 /// Most steps of the law in a smoothed round trip. A step of this length delays the loop of 1.25 round trips by 2.5 percent.

@@ -1,6 +1,6 @@
 //! Losses: what the path loses without a queue is noise. More than that is a queue that overflows.
 
-use super::{CALM, LONGEST, Mode, Round, SMALLEST, Zenith};
+use super::state::{CALM, LONGEST, Mode, Round, SMALLEST, Zenith};
 
 /// Segments over which the noise is learned.
 const NOISE_MEMORY: f64 = 1000.0;
