@@ -163,6 +163,10 @@ docs: ## Build the documentation in target/site; a dead link or a page outside t
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --site-dir $(abspath $(TARGET))/site 2>&1 | sed '/^INFO /d'
 	@echo "Open $(TARGET)/site/index.html in a browser."
 
+.PHONY: reference
+reference: setup ## Write docs/reference from the program; `make test` refuses pages that are not current
+	BENTPIPE_WRITE_REFERENCE=1 cargo test --workspace --locked --bin bentpipe --bin xtask --test reference
+
 .PHONY: bench
 bench: setup ## Measure ns for an ACK and for a segment, and packets per second of CPU time in worlds of 20 to 20,000 flows
 	cargo bench --locked --package bentpipe-cc --bench per_ack

@@ -30,8 +30,8 @@ _Static_assert(__builtin_offsetof(struct bp_sock_ops, sk) == 184, "as in the ker
 #define BP_OP_NEEDS_ECN 6
 
 /*
- * A prefix of this: the interface is matched first, and zeros stand for any. It is known by its name and by the cookie of its network namespace:
- * numbers of interfaces and of namespaces are given to others later. IPv4 addresses are mapped into IPv6's.
+ * Key of a rule, matched by its longest prefix. The interface comes first; zeros match any interface. It is identified by its name and the
+ * cookie of its network namespace, because numbers of interfaces and namespaces are reused. IPv4 addresses are mapped into IPv6.
  */
 struct bp_key {
 	bp_u32 length;
@@ -53,7 +53,7 @@ struct {
 	struct bp_choice *value;
 } bp_rules SEC(".maps");
 
-/* The interface of a key. What follows the end of a name is of no meaning. */
+/* Interface of a key. Bytes after the end of the name are zero. */
 BP_INLINE void bp_set_interface(struct bp_key *key, bp_u64 namespace, struct net_device *device)
 {
 	char over = 0;

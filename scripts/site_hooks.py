@@ -13,7 +13,7 @@ SECTION = "Notes of the algorithms"
 # A link that leaves docs/: its text, its path from the root of the repository, its anchor.
 OUTWARD = re.compile(r"\[([^\]]*)\]\((?:\.\./)+([\w./-]+)(#[\w-]+)?\)")
 
-# An example for a table of a scenario: a test loads it there, the site shows the name of the table as its title.
+# An example for a table of a scenario: a test loads it there, and the site shows the table's name as title.
 EXAMPLE = re.compile(r"^```toml ([\w.-]+)$", re.MULTILINE)
 
 

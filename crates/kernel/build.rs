@@ -1,4 +1,4 @@
-//! With the feature `bpf`, compiles the programs for the kernel.
+//! With the feature `bpf`, compiles the BPF programs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +16,7 @@ fn main() {
     }
 }
 
-/// One object per program, and a table of them to be included.
+/// Writes one object per program, and a table of them to include.
 fn compile_programs(out: &Path) {
     let files = fs::read_dir(programs()).expect("bpf/ is part of the crate");
     let mut names: Vec<String> = files
@@ -37,9 +37,9 @@ fn compile_program(source: &Path, object: &Path) {
     let clang = env::var_os("CLANG").unwrap_or_else(|| "clang".into());
     let done = Command::new(&clang)
         .args(["-g", "-O2", "-target", "bpf", "-mcpu=v3", "-Wall", "-Wextra", "-Werror"])
-        // Every law has the same functions, and few need all that these are told.
+        // Every law has the same functions, and few functions use all of their arguments.
         .arg("-Wno-unused-parameter")
-        // The type information would otherwise tell where this checkout lies.
+        // Otherwise the type information would contain the path of this checkout.
         .arg(format!("-ffile-prefix-map={}=.", programs().display()))
         .arg("-c")
         .arg(source)

@@ -49,7 +49,7 @@ pub fn of_command(failure: Failure) -> PyErr {
 pub fn of_run(why: Unsimulated) -> PyErr {
     match why {
         Unsimulated::Impossible(why) => request(why),
-        Unsimulated::Stopped => work("stopped before the end; nothing is kept"),
+        Unsimulated::Stopped => work("stopped before the end; no result was written"),
         Unsimulated::Unwritten(error) => work(format!("cannot write {error}")),
     }
 }

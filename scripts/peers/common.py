@@ -18,7 +18,7 @@ def built(profile):
 
 BENTPIPE = built("release")
 
-# ns-3 3.37 without SACK loses count of what is in flight (see geo-dumbbell.cc).
+# Without SACK, ns-3 3.37 miscounts in-flight data (see geo-dumbbell.cc).
 PEERS = {
     "ns2": {"script": "run-ns2", "variants": "newreno,sack"},
     "ns3": {"script": "run-ns3", "variants": "sack"},

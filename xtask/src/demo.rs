@@ -1,4 +1,4 @@
-//! A short comparison and a few figures of a paper with the release build, checked from outside: does the promise of the command line hold?
+//! A short comparison and a few figures of a paper with the release build, as a test of the command line.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -8,13 +8,13 @@ use serde_json::Value;
 const ALGORITHMS: [&str; 4] = ["peach", "newreno", "sack", "cubic"];
 const RATES: [&str; 2] = ["1e-5", "1e-2"];
 
-/// Figures of TCP-Peach whose claims are far from their bounds: single connections, and short pages.
+/// Figures of TCP-Peach whose claims hold with a large margin: single connections, and short pages.
 const FIGURES: [&str; 4] = ["3", "3-cwnd", "14", "15"];
 
-/// What the 10 Mbit/s link carries at most, headers left out.
+/// Maximum goodput of the 10 Mbit/s link, without headers.
 const PAYLOAD_LIMIT_BPS: f64 = 9.6e6;
 
-/// Runs the comparison and prints one line for each of its rows.
+/// Runs the comparison and prints one line per row.
 pub fn main(root: &Path) -> ExitCode {
     let compared = run(root).and_then(|document| check(&document));
     match compared.and_then(|lines| Ok((lines, papers(root)?))) {
@@ -30,7 +30,7 @@ pub fn main(root: &Path) -> ExitCode {
     }
 }
 
-/// What the release build prints as JSON when it gets these arguments.
+/// Returns the JSON output of the release build for these arguments.
 fn ask(root: &Path, arguments: &[&str]) -> Result<Value, String> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
@@ -46,7 +46,7 @@ fn ask(root: &Path, arguments: &[&str]) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| format!("what it printed is no JSON: {error}"))
 }
 
-/// A few figures of TCP-Peach in the short form: one line for each claim, or the first that is refuted.
+/// Runs a few figures of TCP-Peach in the short form. Returns one line per claim, or the first refuted claim.
 fn papers(root: &Path) -> Result<Vec<String>, String> {
     let report = root.join("out/demo-papers");
     let mut arguments = vec!["paper", "peach", "--quick", "--json"];
@@ -89,7 +89,7 @@ fn run(root: &Path) -> Result<Value, String> {
     Ok(document)
 }
 
-/// One line for each row, or what is wrong with the document.
+/// Returns one line per row, or the mistake in the document.
 fn check(document: &Value) -> Result<Vec<String>, String> {
     let rows = document["rows"].as_array().ok_or("no rows")?;
     let expected = ALGORITHMS.len() * RATES.len();

@@ -1,4 +1,4 @@
-//! Housekeeping for the people who work on Bentpipe: `cargo xtask`.
+//! Checks and helpers for contributors: `cargo xtask`.
 
 mod demo;
 mod house;

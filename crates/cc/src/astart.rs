@@ -34,7 +34,7 @@ pub const ENTRY: Entry = Entry {
     year: 2004,
     in_kernel: true,
     family: Family::Bandwidth,
-    advice: "for long paths whose start matters, and light noise; not where ten flows must have equal shares.",
+    advice: "For long paths with short transfers and low error rates. Not for ten flows that need equal shares.",
     ..SENDER_ONLY
 };
 

@@ -32,7 +32,7 @@ pub const ENTRY: Entry = Entry {
     receiver: Some(RECEIVER),
     needs_routers: true,
     family: Family::Network,
-    advice: "where routers report delay and free bandwidth; without a report, as here, it is Reno with SACK.",
+    advice: "For routers that report delay and free bandwidth. Without reports, as here, it equals Reno with SACK.",
     ..SENDER_ONLY
 };
 

@@ -57,7 +57,7 @@ pub const ENTRY: Entry = Entry {
     paper: "draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al., ACM Queue 14(5)",
     year: 2017,
     family: Family::Model,
-    advice: "for noise of any rate on a link of one's own; not beside loss-based senders at a small queue, whom it leaves almost nothing.",
+    advice: "For any error rate on an unshared link. Not for small queues shared with loss-based senders, which it leaves almost nothing.",
     ..SENDER_ONLY
 };
 

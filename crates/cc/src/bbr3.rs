@@ -45,7 +45,7 @@ pub const ENTRY: Entry = Entry {
     year: 2026,
     in_kernel: true,
     family: Family::Model,
-    advice: "for noise, with less harm to neighbours than version 1; its own flows shared less evenly here than those of version 1.",
+    advice: "For errors, with less harm to other flows than version 1. Its flows share less evenly here than those of version 1.",
     ..SENDER_ONLY
 };
 

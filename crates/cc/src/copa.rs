@@ -35,7 +35,7 @@ pub const ENTRY: Entry = Entry {
     year: 2018,
     in_kernel: true,
     family: Family::Delay,
-    advice: "for noisy links, with RACK: with SACK its own flows shared badly over the small queue, with RACK evenly; it displaced NewReno.",
+    advice: "For links with errors, with RACK. With SACK its flows share the small queue badly, with RACK evenly. It displaces NewReno.",
     ..SENDER_ONLY
 };
 

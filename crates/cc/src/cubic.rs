@@ -34,7 +34,7 @@ pub const ENTRY: Entry = Entry {
     paper: "RFC 9438 (Xu, Ha, Rhee, Goel, Eggert)",
     year: 2023,
     family: Family::Loss,
-    advice: "for clean long paths, where it regains its window sooner than Reno; a percent of noise still holds it down.",
+    advice: "For long paths without errors, where it regains its window sooner than Reno. At 1 % loss its goodput stays low.",
     ..SENDER_ONLY
 };
 

@@ -85,7 +85,7 @@ pub const ENTRY: Entry = Entry {
     receiver: Some(RECEIVER),
     needs_routers: true,
     family: Family::Delay,
-    advice: "where the terminal beside the sender reports its queue; without that, as here, it is Vegas.",
+    advice: "For terminals that report their queue to the sender. Without reports, as here, it equals Vegas.",
     ..SENDER_ONLY
 };
 

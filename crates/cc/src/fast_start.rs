@@ -36,7 +36,7 @@ pub const ENTRY: Entry = Entry {
     needs_routers: true,
     remembers: true,
     family: Family::Probes,
-    advice: "for short transfers that follow each other to the same destination; a single long transfer is Reno's.",
+    advice: "For a series of short transfers to the same destination. A single long transfer equals Reno's.",
     ..SENDER_ONLY
 };
 

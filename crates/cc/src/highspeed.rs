@@ -43,7 +43,7 @@ pub const ENTRY: Entry = Entry {
     year: 2003,
     in_kernel: true,
     family: Family::Loss,
-    advice: "for windows of many hundred segments; below 38 segments it is Reno, so noise holds it down.",
+    advice: "For windows of several hundred segments. Below 38 segments it equals Reno, so errors keep its goodput low.",
     ..SENDER_ONLY
 };
 

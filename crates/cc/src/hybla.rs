@@ -35,7 +35,7 @@ pub const ENTRY: Entry = Entry {
     year: 2004,
     in_kernel: true,
     family: Family::Loss,
-    advice: "for a single flow on a long path, or beside short ones; not for many flows over one small queue, which one of them took for itself with either recovery; NewReno beside it was left almost nothing.",
+    advice: "For a single flow on a long path, or flows that share a link with short paths. Not for many flows in a small queue: one of them takes nearly all of it, and leaves NewReno almost nothing.",
     ..SENDER_ONLY
 };
 

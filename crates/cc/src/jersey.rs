@@ -61,7 +61,7 @@ pub const ENTRY: Entry = Entry {
     needs_routers: true,
     in_kernel: true,
     family: Family::Bandwidth,
-    advice: "where routers mark congestion and ECN is on, which is how it knows noise; without marks, as here, it is NewReno.",
+    advice: "For routers that mark congestion, with ECN. Without marks, as here, it equals NewReno.",
     ..SENDER_ONLY
 };
 

@@ -5,6 +5,8 @@
 //! full-sized segments, as in the papers. The engine sends while `in flight < floor(min(window, receive window))`.
 //!
 //! Reading order: [`CongestionControl`], [`Classic`], [`reno`]; then any other algorithm together with its paper.
+//!
+//! `examples/windows.rs` builds every algorithm; `examples/own-algorithm` at the root defines one.
 
 #![cfg_attr(not(test), no_std)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]

@@ -35,7 +35,7 @@ pub const ENTRY: Entry = Entry {
     year: 2005,
     in_kernel: true,
     family: Family::Delay,
-    advice: "for long round trips, with equal shares among its own kind; beside senders that fill queues it gets less than they do.",
+    advice: "For long round trips; its flows share equally. Senders that fill queues displace it.",
     ..SENDER_ONLY
 };
 

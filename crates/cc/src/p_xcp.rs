@@ -36,7 +36,7 @@ pub const ENTRY: Entry = Entry {
     receiver: Some(RECEIVER),
     needs_routers: true,
     family: Family::Network,
-    advice: "where every queue is an XCP router and the link has noise; elsewhere, as here, it is Reno with SACK.",
+    advice: "For paths with an XCP router at every queue and links with errors. Elsewhere, as here, it equals Reno with SACK.",
     ..SENDER_ONLY
 };
 

@@ -39,7 +39,7 @@ pub const ENTRY: Entry = Entry {
     receiver: Some(RECEIVER),
     needs_routers: true,
     family: Family::Probes,
-    advice: "where a link can say which losses are errors; without that, as here, every loss is asked about. With receive windows of many hundred segments, as here, its flows share evenly only with `max-probes = 64`.",
+    advice: "For links that report which losses are errors. Without reports, as here, it probes after every loss. With receive windows of several hundred segments, as here, its flows share evenly only with `max-probes = 64`.",
     ..SENDER_ONLY
 };
 

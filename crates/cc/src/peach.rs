@@ -45,7 +45,7 @@ pub const ENTRY: Entry = Entry {
     needs_routers: true,
     in_kernel: true,
     family: Family::Probes,
-    advice: "where routers know priorities and the receiver answers dummies: fair, and gentle with neighbours; heavy noise still costs it most of the link.",
+    advice: "For networks with priorities and receivers that answer dummies. It is fair and takes little from other flows, but high error rates cost most of the goodput.",
     ..SENDER_ONLY
 };
 

@@ -35,7 +35,7 @@ pub const ENTRY: Entry = Entry {
     needs_receiver: true,
     needs_routers: true,
     family: Family::Probes,
-    advice: "as TCP-Peach, with probes that also repair: much better under heavy noise, and as gentle.",
+    advice: "As TCP-Peach, with probes that also repair losses: much more goodput at high error rates, and as fair.",
     ..SENDER_ONLY
 };
 

@@ -36,7 +36,7 @@ pub const ENTRY: Entry = Entry {
     year: 2000,
     needs_receiver: true,
     family: Family::Receiver,
-    advice: "for fades, which it sits out; not for a small queue that is often full: its cycles left half of the link idle here.",
+    advice: "For fades, during which it pauses. Not for a small queue that is often full: its probe cycles left half of the link idle here.",
     ..SENDER_ONLY
 };
 

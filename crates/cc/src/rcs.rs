@@ -42,7 +42,7 @@ pub const ENTRY: Entry = Entry {
     needs_receiver: true,
     needs_routers: true,
     family: Family::Probes,
-    advice: "for real-time sources that want a rate instead of a window; it needs priorities in routers.",
+    advice: "For real-time sources that need a rate instead of a window. It needs priorities in routers.",
     ..SENDER_ONLY
 };
 

@@ -40,7 +40,7 @@ pub const ENTRY: Entry = Entry {
     needs_receiver: true,
     receiver: Some(RECEIVER),
     family: Family::Receiver,
-    advice: "where both ends can be changed and losses are noise; not where its flows must share evenly.",
+    advice: "For errors, if both ends can be changed. Not for flows that need equal shares.",
     ..SENDER_ONLY
 };
 

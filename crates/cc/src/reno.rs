@@ -16,7 +16,7 @@ pub const ENTRY: Entry = Entry {
     paper: "RFC 5681 (Allman, Paxson, Blanton)",
     year: 2009,
     family: Family::Loss,
-    advice: "the reference for everything else, with the oldest recovery; not for long paths with noise, where each loss costs minutes.",
+    advice: "The reference for all others, with the oldest recovery. Not for long paths with errors, where each loss costs minutes.",
     ..SENDER_ONLY
 };
 

@@ -29,7 +29,7 @@ pub const ENTRY: Entry = Entry {
     year: 2003,
     in_kernel: true,
     family: Family::Loss,
-    advice: "for large windows that must recover fast after a loss; not beside Reno, from which it takes bandwidth.",
+    advice: "For large windows that must recover fast after a loss. Not for links shared with Reno, from which it takes bandwidth.",
     ..SENDER_ONLY
 };
 

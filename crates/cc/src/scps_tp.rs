@@ -38,7 +38,7 @@ pub const ENTRY: Entry = Entry {
     receiver: Some(RECEIVER),
     in_kernel: true,
     family: Family::Network,
-    advice: "for space links that report corruption and outages, and for narrow ways back, with a SNACK and an ACK in half a round trip; its window is that of Vegas.",
+    advice: "For space links that report corruption and outages, and for narrow reverse paths, with SNACK and two ACKs per round trip. Its window is that of Vegas.",
     ..SENDER_ONLY
 };
 

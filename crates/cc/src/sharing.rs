@@ -32,7 +32,7 @@ pub const ENTRY: Entry = Entry {
     year: 2021,
     remembers: true,
     family: Family::Memory,
-    advice: "for many connections to one host that come and go; bulk flows that stay are Reno's.",
+    advice: "For many short connections to one host. Long bulk flows equal Reno's.",
     ..SENDER_ONLY
 };
 

@@ -93,7 +93,7 @@ pub const ENTRY: Entry = Entry {
     year: 2006,
     in_kernel: true,
     family: Family::Bandwidth,
-    advice: "for one large flow on a noisy link of its own, or where receive windows or fair queues keep the flows apart; here one flow of ten took all of it, with either recovery.",
+    advice: "For one large flow on an unshared link with errors, or where receive windows or fair queues separate the flows. Not for shared queues: here one of ten flows took the whole link, with either recovery.",
     ..SENDER_ONLY
 };
 

@@ -39,7 +39,7 @@ pub const ENTRY: Entry = Entry {
     needs_routers: true,
     in_kernel: true,
     family: Family::Probes,
-    advice: "as TCP-Peach, with more of the link under light noise; not beside NewReno at a small queue, from which it takes far more than TCP-Peach does.",
+    advice: "As TCP-Peach, with more goodput at low error rates. Not for small queues shared with NewReno, from which it takes far more than TCP-Peach does.",
     ..SENDER_ONLY
 };
 

@@ -34,7 +34,7 @@ pub const ENTRY: Entry = Entry {
     year: 2002,
     in_kernel: true,
     family: Family::Bandwidth,
-    advice: "for noise, with an estimate from every ACK; not for sharing a small queue with NewReno, which it displaces.",
+    advice: "For errors, with an estimate from every ACK. Not for a small queue shared with NewReno, which it displaces.",
     ..SENDER_ONLY
 };
 

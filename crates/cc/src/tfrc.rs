@@ -52,7 +52,7 @@ pub const ENTRY: Entry = Entry {
     needs_receiver: true,
     receiver: Some(RECEIVER),
     family: Family::Receiver,
-    advice: "for streams that want a smooth rate; it obeys the law of TCP, so noise holds it down as much as Reno.",
+    advice: "For streams that need a smooth rate. It follows the throughput equation of TCP, so errors limit it as they limit Reno.",
     ..SENDER_ONLY
 };
 

@@ -36,7 +36,7 @@ pub const ENTRY: Entry = Entry {
     year: 1995,
     in_kernel: true,
     family: Family::Delay,
-    advice: "for a link of its own where the queue should stay short; beside senders that fill queues it gets less than they do.",
+    advice: "For an unshared link with a short queue. Senders that fill queues displace it.",
     ..SENDER_ONLY
 };
 

@@ -47,7 +47,7 @@ pub const ENTRY: Entry = Entry {
     year: 2003,
     in_kernel: true,
     family: Family::Delay,
-    advice: "for light noise beside Reno, from which it takes little; heavy noise still costs it most of the link.",
+    advice: "For low error rates on a link shared with Reno, from which it takes little. High error rates still cost most of the goodput.",
     ..SENDER_ONLY
 };
 

@@ -35,7 +35,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Casetti, Gerla, Mascolo, Sanadidi, Wang, ACM MobiCom",
     year: 2001,
     family: Family::Bandwidth,
-    advice: "for light and heavy noise with a smooth way back; where ACKs come in clusters its estimate is too high.",
+    advice: "For low and high error rates with a regular reverse path. If ACKs arrive in clusters, the estimate is too high.",
     ..SENDER_ONLY
 };
 

@@ -63,7 +63,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Yang, Wang, Sanadidi, Gerla, IEEE ICC",
     year: 2003,
     family: Family::Bandwidth,
-    advice: "for noise, where the queue is as long as the path; not beside NewReno at a queue much shorter, as here, where it takes overflows for noise.",
+    advice: "For errors with a queue of at least one BDP. Not for NewReno's links with a much shorter queue, where it classifies overflows as errors.",
     ..SENDER_ONLY
 };
 

@@ -46,7 +46,7 @@ pub const ENTRY: Entry = Entry {
     year: 2004,
     in_kernel: true,
     family: Family::Bandwidth,
-    advice: "for light noise, also where ACKs come in clusters; it grows like Reno between losses, so heavy noise still costs it much.",
+    advice: "For low error rates, also if ACKs arrive in clusters. It grows like Reno between losses, so high error rates still cost goodput.",
     ..SENDER_ONLY
 };
 

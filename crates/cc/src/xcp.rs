@@ -34,7 +34,7 @@ pub const ENTRY: Entry = Entry {
     receiver: Some(RECEIVER),
     needs_routers: true,
     family: Family::Network,
-    advice: "where every queue on the path is an XCP router; elsewhere, as here, it is Reno with SACK.",
+    advice: "For paths with an XCP router at every queue. Elsewhere, as here, it equals Reno with SACK.",
     ..SENDER_ONLY
 };
 

@@ -35,7 +35,7 @@ pub const ENTRY: Entry = Entry {
     year: 2026,
     in_kernel: true,
     family: Family::Model,
-    advice: "for one or many of itself on a satellite link, with or without noise: a full link and a short queue; in a queue shorter than ten milliseconds many flows of it lose more than CUBIC's.",
+    advice: "For any number of its own flows on a satellite link, with or without errors: a full link and a short queue. In a queue of less than ten milliseconds many flows lose more than CUBIC's.",
     ..SENDER_ONLY
 };
 

@@ -1,20 +1,20 @@
-//! The words in which checkers are told what happens in a network.
+//! Events of connection ends and links, as the checkers receive them.
 
 use bentpipe_base::{Instant, SackRange, Segment};
 use bentpipe_net::Backlog;
 use bentpipe_trace::{DropCause, Event};
 
-/// What happened at a connection end. Packets have numbers, which none of two that exist at the same time share.
+/// Event of a connection end. Packets have numbers that are unique among the packets in the network.
 #[derive(Clone, Copy, Debug)]
 pub enum HostEvent {
-    /// A new connection uses it; even ends send, odd ends receive.
+    /// A new connection uses this end. Even ends send, odd ends receive.
     Opened {
-        /// The leg of a flow that the connection serves.
+        /// Leg of the flow that the connection carries.
         leg_id: u32,
-        /// At a proxy the end whose stream it relays, in both directions.
+        /// At a proxy: the end whose stream this end relays, in both directions.
         inward: Option<u32>,
     },
-    /// The application wrote so many bytes.
+    /// The application wrote this number of bytes.
     Wrote(u64),
     /// A segment left.
     Sent {
@@ -23,76 +23,76 @@ pub enum HostEvent {
         /// The segment.
         segment: Segment,
     },
-    /// A middlebox sent a segment in its name.
+    /// A middlebox sent a segment in the name of this end.
     Forged {
         /// Number of its packet.
         packet: u32,
         /// The segment.
         segment: Segment,
     },
-    /// A segment arrived and will be handled next.
+    /// A segment arrived; the end handles it next.
     Arrived {
         /// Number of its packet.
         packet: u32,
         /// The segment.
         segment: Segment,
     },
-    /// The application will read over this range of the stream, which never arrived (best effort).
+    /// The application will skip this range of the stream, which never arrived (best effort).
     Missing(SackRange),
-    /// The application read so many bytes.
+    /// The application read this number of bytes.
     Read(u64),
-    /// The connection recorded an event of its own at a time.
+    /// The connection recorded a trace event at this time.
     Traced(Instant, Event),
-    /// The end has done everything that there was to do at this time.
+    /// The end has finished all work of this time.
     Settled {
-        /// Bytes of its stream that are acknowledged.
+        /// Acknowledged bytes of its stream.
         acknowledged_bytes: u64,
     },
 }
 
-/// A packet that something happened to.
+/// A packet of an event.
 #[derive(Clone, Copy, Debug)]
 pub struct SeenPacket {
-    /// Its number.
+    /// Number of the packet.
     pub number: u32,
-    /// Bytes on the wire.
+    /// Size on the wire in bytes.
     pub bytes: u32,
-    /// The end that it goes to: a connection end, or that of a flow without TCP.
+    /// Destination: a connection end, or the end of a flow without TCP.
     pub to: u32,
-    /// Duplication made it of another.
+    /// True if duplication made the packet.
     pub is_copy: bool,
-    /// Its segment; none if it is not a packet of TCP.
+    /// Its segment; `None` for packets of other protocols.
     pub segment: Option<Segment>,
 }
 
-/// What happened at one direction of a link.
+/// Event of one direction of a link.
 #[derive(Clone, Copy, Debug)]
 pub enum LinkActivity {
     /// A packet was offered to the queue.
     Offered {
         /// The packet.
         packet: SeenPacket,
-        /// What waits after that.
+        /// Packets in the queue after that.
         backlog: Backlog,
     },
     /// A packet arrived at the far end.
     Delivered(SeenPacket),
-    /// The packet delivered next is a copy of another that stays on the link.
+    /// The packet that is delivered next is a copy; the original stays on the link.
     Copied {
-        /// Number of the other.
+        /// Number of the original.
         original: u32,
         /// Number of the copy.
         copy: u32,
     },
-    /// A packet that waited was taken back, because the link is given up.
+    /// A queued packet was removed, because routing abandons the link.
     TakenBack(SeenPacket),
     /// A packet was lost.
     Lost {
         /// The packet.
         packet: SeenPacket,
-        /// For this reason.
+        /// Reason of the loss.
         cause: DropCause,
-        /// At this time.
+        /// Time of the loss.
         at: Instant,
     },
 }

@@ -1,8 +1,8 @@
-//! Checks from outside: what must hold of links and connections whatever is inside them.
+//! Independent checks: invariants of links and connections, whatever their implementation.
 //!
-//! The checkers are told what happens, in the order of time, and see nothing of the code that they check. One keeps books of every packet
-//! that enters and leaves a link: packets are conserved, none arrives before it could, and none above the rate of the link. The other
-//! carries the payload that an engine only counts: what is read is what was written, in order.
+//! The checkers receive events in the order of time, and use none of the code that they check. One keeps a ledger of
+//! every packet of a link: packets are conserved, none arrives earlier than the link allows, and none above its rate.
+//! The other carries the payload that the engine only counts: the receiver reads the written bytes in order.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -28,17 +28,17 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// The next direction of a link, in the order in which they are numbered.
+    /// Adds the next direction of a link. Directions are numbered in the order of these calls.
     pub fn add_link(&mut self, name: String, config: &LinkConfig) {
         self.links.push(LinkBook::new(name, config));
     }
 
-    /// Something happened at a connection end.
+    /// Checks an event of a connection end.
     pub fn end(&mut self, now: Instant, end: u32, event: &HostEvent) {
         self.streams.note(now, end, event, &mut self.violations);
     }
 
-    /// Something happened at a link.
+    /// Checks an event of a link.
     pub fn link(&mut self, now: Instant, link: u32, activity: &LinkActivity) {
         match *activity {
             LinkActivity::Copied { original, copy } => self.streams.copy(original, copy),
@@ -48,7 +48,8 @@ impl Checker {
         self.links[link as usize].note(now, activity, &mut self.violations);
     }
 
-    /// Closes the books: `used` packets are on their way in all, on these links. Returns all violations.
+    /// Ends the checks and returns all violations. `used` is the number of packets in the network, all on these
+    /// links.
     pub fn finish<P: Packet>(mut self, now: Instant, links: &[Link<P>], used: usize) -> Vec<String> {
         for (book, link) in self.links.iter().zip(links) {
             book.close(now, link, &mut self.violations);

@@ -1,4 +1,4 @@
-//! Books of a link: every packet that enters it leaves it once, not too soon, and not too close to the one before.
+//! Ledger of a link: every packet that enters leaves once, not too early, and not too close to the previous one.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use bentpipe_net::{Link, LinkConfig, Opportunities, Packet, Quantity, Schedule};
 use crate::event::{LinkActivity, SeenPacket};
 use crate::violations::Violations;
 
-/// What went into a link and what came out.
+/// Packets that entered and left one direction of a link.
 #[derive(Debug)]
 pub struct LinkBook {
     name: String,
     least_delay: Duration,
     greatest_rate: Rate,
-    /// Recorded moments that decide in place of a rate, on a link that makes no copies.
+    /// Recorded delivery times, which replace a rate on a link without duplication.
     opportunities: Option<Opportunities>,
-    /// Packets keep the distance on the far side that their transmission gives them.
+    /// True if arrivals are spaced by the transmission times.
     keeps_distance: bool,
-    /// When the packets inside entered.
+    /// Arrival times of the packets on the link.
     inside: BTreeMap<u32, Instant>,
     last_delivery: Instant,
     entered: Tally,
     delivered: Tally,
     lost: Tally,
     copied: u64,
-    /// The packet that is delivered next although it never entered.
+    /// The packet that is delivered next without having entered: a copy.
     expected_copy: Option<u32>,
 }
 
-/// Packets and their bytes.
+/// Number of packets and bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Tally {
     packets: u64,
@@ -48,7 +48,7 @@ impl Tally {
     }
 }
 
-/// The least and the greatest value that a schedule takes.
+/// Returns the minimum and maximum of a schedule.
 fn bounds<T: Quantity>(schedule: &Schedule<T>) -> (u64, u64) {
     match schedule {
         Schedule::Constant(value) => (value.raw(), value.raw()),
@@ -62,18 +62,18 @@ fn bounds<T: Quantity>(schedule: &Schedule<T>) -> (u64, u64) {
 }
 
 impl LinkBook {
-    /// Of one direction of a link.
+    /// Makes the ledger of one direction of a link.
     pub fn new(name: String, config: &LinkConfig) -> Self {
         let (least_delay, greatest_delay) = bounds(&config.delay_one_way);
         Self {
             name,
             least_delay: Duration::from_nanos(least_delay),
-            // Between two opportunities of one moment no time passes.
+            // Two delivery times may be equal.
             greatest_rate: Rate::from_bps(match config.opportunities {
                 Some(_) => u64::MAX,
                 None => bounds(&config.rate).1,
             }),
-            // A copy takes none.
+            // A copy needs no transmission time.
             opportunities: config.opportunities.clone().filter(|_| config.duplicate_probability <= 0.0),
             keeps_distance: least_delay == greatest_delay
                 && config.opportunities.is_none()
@@ -90,7 +90,7 @@ impl LinkBook {
         }
     }
 
-    /// Enters what happened.
+    /// Records an event.
     pub fn note(&mut self, now: Instant, activity: &LinkActivity, violations: &mut Violations) {
         match activity {
             LinkActivity::Offered { packet, .. } => {
@@ -154,7 +154,7 @@ impl LinkBook {
         self.last_delivery = now;
     }
 
-    /// Compares with the link's own books at the end.
+    /// Compares with the link's own counters at the end of the run.
     pub fn close<P: Packet>(&self, now: Instant, link: &Link<P>, violations: &mut Violations) {
         let Self { entered, delivered, lost, copied, .. } = *self;
         let inside = self.inside.len() as u64;
@@ -193,7 +193,8 @@ mod tests {
         LinkActivity::Delivered(packet(number))
     }
 
-    /// What a link of 8 Mbit/s and 10 ms breaks that does this at these milliseconds. A packet takes one to send.
+    /// Returns the violations of a link of 8 Mbit/s and 10 ms with these events, in milliseconds. A packet takes 1 ms
+    /// to send.
     fn verdict(activities: &[(u64, LinkActivity)]) -> String {
         let queue = QueueConfig::DropTail { limit: Limit::Packets(10) };
         let config = LinkConfig::new(Rate::from_mbps(8), Duration::from_millis(10), queue);

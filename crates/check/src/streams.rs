@@ -1,4 +1,5 @@
-//! The payload that the engine only counts: made from its place in the stream where it leaves, compared where it is read.
+//! Payload of connections, which the engine only counts. It is computed from its stream offset when sent, and
+//! compared when read.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,30 +12,30 @@ use crate::violations::Violations;
 #[derive(Debug, Default)]
 pub struct Streams {
     ends: Vec<Stream>,
-    /// What the packets on their way carry, by the numbers of the packets.
+    /// Payload of the packets in the network, keyed by packet number.
     payloads: BTreeMap<u32, Vec<u8>>,
     opened: u64,
 }
 
-/// What one end wrote, and what arrived there from the other.
+/// Data that one end wrote, and data that arrived there.
 #[derive(Debug, Default)]
 struct Stream {
-    /// Different for every stream.
+    /// Key of the stream's content, different for every stream.
     key: u64,
     written: u64,
-    /// At a proxy, the end that receives what is written here: its stream is that one's.
+    /// At a proxy: the end that receives the data written here, which belongs to the same stream.
     inward: Option<u32>,
     /// Bytes read.
     read: u64,
-    /// What arrived in order and was not read.
+    /// Data that arrived in order and was not read.
     in_order: VecDeque<u8>,
-    /// Acknowledged by middleboxes in the name of this end, whether it arrived or not.
+    /// Offset up to which middleboxes acknowledged in the name of this end.
     vouched_for: u64,
-    /// What arrived with a gap before it, by its place.
+    /// Data behind a gap, keyed by its offset.
     later: BTreeMap<u64, Vec<u8>>,
 }
 
-/// The content of a stream: 64-bit words, each a mix of key and place (the finaliser of SplitMix64).
+/// Content of a stream: 64-bit words, each a mix of key and position (the finaliser of SplitMix64).
 fn word(key: u64, index: u64) -> [u8; 8] {
     let mut word = key ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -42,13 +43,13 @@ fn word(key: u64, index: u64) -> [u8; 8] {
     (word ^ word >> 31).to_le_bytes()
 }
 
-/// The bytes of a stream from `offset` on.
+/// Returns the bytes of a stream from `offset` on.
 fn content(key: u64, offset: u64) -> impl Iterator<Item = u8> {
     (offset / 8..).flat_map(move |index| word(key, index)).skip((offset % 8) as usize)
 }
 
 impl Stream {
-    /// Everything that arrived without a gap.
+    /// Returns the offset up to which everything arrived.
     fn arrived_to(&self) -> u64 {
         self.read + self.in_order.len() as u64
     }
@@ -69,18 +70,18 @@ impl Stream {
 }
 
 impl Streams {
-    /// The payload of a packet that duplication made.
+    /// Copies the payload for a duplicate of a packet.
     pub fn copy(&mut self, original: u32, copy: u32) {
         let payload = self.payloads.get(&original).cloned().unwrap_or_default();
         self.payloads.insert(copy, payload);
     }
 
-    /// A packet is lost, and its payload with it.
+    /// Drops the payload of a lost packet.
     pub fn forget(&mut self, packet: u32) {
         self.payloads.remove(&packet);
     }
 
-    /// Something happened at a connection end.
+    /// Checks an event of a connection end.
     pub fn note(&mut self, now: Instant, end: u32, event: &HostEvent, violations: &mut Violations) {
         match *event {
             HostEvent::Opened { inward, .. } => self.open(end, inward),
@@ -110,7 +111,7 @@ impl Streams {
             }
             HostEvent::Arrived { .. } | HostEvent::Traced(..) => {}
             HostEvent::Missing(range) => {
-                // What follows is checked as if it had arrived.
+                // The following data is checked as if the range had arrived.
                 let key = self.ends[end as usize ^ 1].key;
                 let bytes: Vec<_> =
                     content(key, range.start - 1).take((range.end - range.start) as usize).collect();
@@ -137,7 +138,7 @@ impl Streams {
             self.ends.resize_with(needed, Stream::default);
         }
         self.opened += 1;
-        // Of a new pair that end is at the proxy which is the other side of the one that waited.
+        // The proxy's side with that end had waited for this pair.
         let inward = inward.filter(|inward| inward % 2 != end % 2);
         let key = u64::from_le_bytes(word(0x5eed, self.opened));
         self.ends[end as usize] = Stream { key, inward, ..Stream::default() };
@@ -146,7 +147,7 @@ impl Streams {
         }
     }
 
-    /// The key of what an end writes: behind proxies that of the host that wrote it.
+    /// Returns the key of the data that an end writes. Behind proxies it is the key of the host that wrote the data.
     fn key(&self, mut end: u32) -> u64 {
         while let Some(inward) = self.ends[end as usize].inward {
             end = inward ^ 1;
@@ -154,7 +155,7 @@ impl Streams {
         self.ends[end as usize].key
     }
 
-    /// A segment leaves with its payload; what is wrong with it.
+    /// Records the payload of a sent segment, and reports a wrong one.
     fn send(&mut self, end: u32, packet: u32, segment: &Segment) -> Option<String> {
         let (key, written) = (self.key(end), self.ends[end as usize].written);
         if segment.len == 0 {
@@ -168,7 +169,7 @@ impl Streams {
         (to > written).then(|| format!("sent up to {to} of {written} bytes written"))
     }
 
-    /// The application reads; what is wrong with what it gets.
+    /// Compares the data that the application reads, and reports a difference.
     fn read(&mut self, end: u32, bytes: u64) -> Option<String> {
         let key = self.key(end ^ 1);
         let stream = &mut self.ends[end as usize];
@@ -200,7 +201,8 @@ mod tests {
         Segment { seq, len, ..Segment::default() }
     }
 
-    /// End 0 writes 100 bytes and sends them in the given segments, which end 1 gets in this order, then reads `bytes`.
+    /// End 0 writes 100 bytes and sends them in the given segments. End 1 receives these in this order, then reads
+    /// `bytes`.
     fn verdict(segments: &[(u64, u32)], bytes: u64) -> Vec<String> {
         let (mut streams, mut violations) = (Streams::default(), Violations::default());
         streams.open(0, None);

@@ -1,23 +1,23 @@
-//! What breaks the rules.
+//! Violations of the checked rules.
 
 use bentpipe_base::Instant;
 
-/// Violations reported at most; one mistake often causes many.
+/// Maximum number of reported violations; one mistake often causes many.
 const MOST_VIOLATIONS: usize = 20;
 
-/// Collects what breaks the rules.
+/// Collects violations.
 #[derive(Debug, Default)]
 pub struct Violations(Vec<String>);
 
 impl Violations {
-    /// Notes a violation unless `holds`.
+    /// Records a violation unless `holds`.
     pub fn unless(&mut self, holds: bool, at: Instant, what: impl FnOnce() -> String) {
         if !holds && self.0.len() < MOST_VIOLATIONS {
             self.0.push(format!("{at:?}: {}", what()));
         }
     }
 
-    /// All that were noted.
+    /// Returns all recorded violations.
     pub fn into_vec(self) -> Vec<String> {
         self.0
     }

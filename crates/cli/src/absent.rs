@@ -1,8 +1,8 @@
-//! Commands of features that a build may lack, and what it says to who asks for one.
+//! Commands that a smaller build lacks, and the message for their users.
 
 use crate::failure::Failure;
 
-/// Commands, and the feature of this crate that each needs.
+/// Commands with the feature of this crate that they need.
 const OPTIONAL: [(&str, &str); 7] = [
     ("emulate", "emulate"),
     ("generate", "generate"),
@@ -13,16 +13,16 @@ const OPTIONAL: [(&str, &str); 7] = [
     ("send", "transfer"),
 ];
 
-/// The failure for a `command` that only the full build has; `None` for a command that no build has.
+/// Returns the failure for a `command` that only the full build has; `None` for an unknown command.
 pub fn command(command: &str) -> Option<Failure> {
     let (name, feature) = OPTIONAL.iter().find(|(name, _)| *name == command)?;
     Some(failure(&format!("`bentpipe {name}`"), feature))
 }
 
-/// Says that `what` needs another build.
+/// Returns the failure that names the build with `what`.
 pub fn failure(what: &str, feature: &str) -> Failure {
     Failure::Missing(format!(
-        "this build lacks {what}: `make build` makes the program with everything (it is the feature `{feature}` of the crate `bentpipe`)"
+        "this build lacks {what}, the feature `{feature}` of the crate `bentpipe`: `make build` builds the full program"
     ))
 }
 
@@ -39,7 +39,7 @@ mod tests {
         }
         let found = command("emulate").unwrap();
         assert_eq!(found.code(), 3);
-        assert!(found.to_string().contains("`bentpipe emulate`: `make build`"), "{found}");
+        assert!(found.to_string().contains("lacks `bentpipe emulate`"), "{found}");
         assert!(command("emulat").is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! What the user may type.
+//! Command-line arguments.
 
 #[cfg(feature = "emulate")]
 use std::ffi::OsString;
@@ -17,11 +17,11 @@ use crate::transfer_args::{self, ReceiveArgs, SendArgs};
 use bentpipe_lab::{Setting, Vary};
 use clap::{Parser, Subcommand, ValueEnum};
 
-/// Simulates TCP over satellites.
+/// Simulates, emulates and accelerates TCP over satellites
 #[derive(Debug, Parser)]
 #[command(name = "bentpipe", version, max_term_width = 110)]
 pub struct Args {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -30,6 +30,9 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a scenario once
+    #[command(
+        after_help = "Example:\n  bentpipe run geo-dumbbell --cc cubic --set link.satellite.loss.rate=1e-4 --report run.html"
+    )]
     Run(RunArgs),
     /// Compare algorithms on a scenario, over varied values and seeds
     #[command(
@@ -37,24 +40,26 @@ pub enum Command {
         --vary link.satellite.loss.rate=1e-5,1e-4,1e-3 --seeds 5 --report peach.html"
     )]
     Compare(CompareArgs),
-    /// Reproduce a paper: run its experiments, draw its figures, judge its claims
+    /// Reproduce a paper: run its experiments, draw its figures, check its claims
     #[cfg(feature = "studies")]
     #[command(
         after_help = "Examples:\n  bentpipe paper peach --quick\n  bentpipe paper all --report out/papers\n\n\
         A study of your own is a file: docs/studies.md explains it."
     )]
     Paper(PaperArgs),
-    /// List what there is: algorithms, scenarios, nodes, queues, losses, traffic, papers
+    /// List algorithms, scenarios, nodes, queues, losses, traffic or papers
+    #[command(after_help = "Example:\n  bentpipe list cc")]
     List(ListArgs),
-    /// Show a scenario with every default spelled out, as TOML
+    /// Print a scenario as TOML with every default
+    #[command(after_help = "Example:\n  bentpipe show geo-dumbbell > my.toml")]
     Show(ShowArgs),
-    /// Run a command over the links of a scenario, in real time
+    /// Run a program over the links of a scenario, in real time
     #[cfg(feature = "emulate")]
     #[command(after_help = "Examples:\n  bentpipe emulate geo -- curl -O https://example.org/file\n  \
         bentpipe emulate geo --rate 2mbit --loss 1e-3 -- bash\n  \
         bentpipe emulate geo --listen 'iperf3 -s' -- sh -c 'iperf3 -c $BENTPIPE_HOST -R'")]
     Emulate(EmulateArgs),
-    /// Measure a real path with UDP probes, into a scenario that replays it
+    /// Measure a real path with UDP probes, and write a scenario that replays it
     #[cfg(feature = "emulate")]
     #[command(
         after_help = "Examples:\n  bentpipe record serve                                   on the one host\n  \
@@ -62,15 +67,15 @@ pub enum Command {
         bentpipe emulate ./path.toml -- COMMAND"
     )]
     Record(RecordArgs),
-    /// Send a file with our TCP in user space
+    /// Send a file with Bentpipe's TCP in user space
     #[cfg(feature = "transfer")]
     #[command(after_help = transfer_args::HELP)]
     Send(SendArgs),
-    /// Receive a file with our TCP in user space
+    /// Receive a file with Bentpipe's TCP in user space
     #[cfg(feature = "transfer")]
     #[command(after_help = transfer_args::HELP)]
     Receive(ReceiveArgs),
-    /// The proxy on a real link: splits the TCP connections that its rules select
+    /// Run the proxy, which splits the TCP connections that its rules select
     #[cfg(feature = "pep")]
     #[command(after_help = crate::pep_args::HELP)]
     Pep(PepArgs),
@@ -78,15 +83,15 @@ pub enum Command {
     #[cfg(feature = "generate")]
     #[command(hide = true)]
     Generate {
-        /// The folder
+        /// Output folder
         folder: PathBuf,
     },
-    /// Load algorithms into the kernel of this machine, choose them for connections, watch them
+    /// Load algorithms into this machine's kernel, select connections for them, watch them
     #[command(after_help = kernel_args::HELP)]
     Kernel(KernelArgs),
 }
 
-/// Which scenario, with which changes.
+/// Scenario with changes.
 #[derive(Debug, clap::Args)]
 pub struct World {
     /// Path of a scenario file, or name of a built-in scenario
@@ -96,13 +101,13 @@ pub struct World {
     pub set: Vec<Setting>,
 }
 
-/// What the proxies of a scenario do.
+/// Configuration of a scenario's proxies.
 #[derive(Debug, clap::Args)]
 pub struct Proxies {
-    /// Let the proxies of the scenario do what this configuration of `bentpipe pep` says
+    /// Configure the scenario's proxies by this file of `bentpipe pep`
     #[arg(long, value_name = "PEP.toml")]
     pub proxy: Option<String>,
-    /// The class of that configuration [default: the first that splits connections]
+    /// Class of that file [default: the first that splits connections]
     #[arg(long, value_name = "NAME", requires = "proxy")]
     pub proxy_class: Option<String>,
 }
@@ -110,43 +115,43 @@ pub struct Proxies {
 /// Arguments of `run`.
 #[derive(Debug, clap::Args)]
 pub struct RunArgs {
-    /// Which scenario.
+    /// Scenario with changes.
     #[command(flatten)]
     pub world: World,
-    /// What its proxies do.
+    /// Configuration of its proxies.
     #[command(flatten)]
     pub proxies: Proxies,
-    /// Algorithm of the flows under comparison (`bentpipe list cc`)
+    /// Algorithm of the compared flows (`bentpipe list cc`)
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
     /// Seed of all random streams, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Threads that may execute a world of many flows that nobody watches, with the same result for any number [default: one for each core]
+    /// Maximum threads for a world of many flows without observers; the result is the same [default: one per core]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub threads: Option<NonZeroUsize>,
-    /// Refuse worlds that would take more memory than this, estimated before they are built [default: what is free]
+    /// Refuse worlds with a higher estimate of memory [default: free memory]
     #[arg(long, value_name = "SIZE", value_parser = bentpipe_scenario::read_bytes)]
     pub memory: Option<u64>,
     /// Write the result as JSON to standard output
     #[arg(long)]
     pub json: bool,
-    /// Write a report with charts, one file that needs no network
+    /// Write a report with charts: one file, readable offline
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
-    /// Write the packets as seen by the senders, for Wireshark
+    /// Write the senders' packets as pcapng, for Wireshark
     #[arg(long, value_name = "FILE.pcapng")]
     pub pcap: Option<PathBuf>,
     /// Capture at this link, before its queue, instead of at the senders
     #[arg(long, value_name = "LINK", requires = "pcap")]
     pub pcap_link: Option<String>,
-    /// Write every event: as a line of JSON, compressed if the name ends in .gz, or as a table if it ends in .parquet (docs/tables.md)
+    /// Write every event: as JSON lines, compressed if the name ends in .gz, or as a table if it ends in .parquet
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// Only these events and sources: `window,dropped`, `flow.bulk.0`, `link.satellite.forward` (docs/trace.md)
+    /// Only these events and sources: `window,dropped`, `flow.bulk.0`, `link.satellite.forward`
     #[arg(long, value_name = "EVENT|SOURCE,...", value_delimiter = ',', requires = "trace")]
     pub trace_only: Vec<String>,
-    /// Write one line for each flow as Parquet (docs/tables.md)
+    /// Write one row per flow as Parquet
     #[arg(long, value_name = "FILE.parquet")]
     pub out: Option<PathBuf>,
 }
@@ -154,43 +159,44 @@ pub struct RunArgs {
 /// Arguments of `compare`.
 #[derive(Debug, clap::Args)]
 pub struct CompareArgs {
-    /// Which scenario.
+    /// Scenario with changes.
     #[command(flatten)]
     pub world: World,
-    /// What its proxies do.
+    /// Configuration of its proxies.
     #[command(flatten)]
     pub proxies: Proxies,
-    /// Algorithms to compare, or `all` (`bentpipe list cc`) [default: each flow keeps its own; `--vary flow.NAME.cc=A,B` varies one]
+    /// Algorithms to compare, or `all` (`bentpipe list cc`) [default: each flow's own; `--vary flow.NAME.cc=A,B`
+    /// varies one]
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub cc: Vec<String>,
-    /// A quantity that varies, and its values; several are combined
+    /// Key to vary with its values; several keys are combined
     #[arg(long, value_name = "KEY=V1,V2,...")]
     pub vary: Vec<Vary>,
-    /// Runs of each point, with seeds that follow each other
+    /// Runs per point, with consecutive seeds
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub seeds: u32,
     /// First seed, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Runs at a time [default: one for each core]
+    /// Parallel runs [default: one per core]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<NonZeroUsize>,
-    /// Refuse worlds that would take more memory than this, estimated before they are built [default: what is free]
+    /// Refuse worlds with a higher estimate of memory [default: free memory]
     #[arg(long, value_name = "SIZE", value_parser = bentpipe_scenario::read_bytes)]
     pub memory: Option<u64>,
     /// Write the result as JSON to standard output
     #[arg(long)]
     pub json: bool,
-    /// Write one line for each run as CSV; what the columns mean, with units, beside it in FILE.columns.csv (docs/csv.md)
+    /// Write one row per run as CSV, and FILE.columns.csv with unit and meaning of each column
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write the same as Parquet (docs/tables.md)
+    /// Write the same rows as Parquet
     #[arg(long, value_name = "FILE.parquet")]
     pub out: Option<PathBuf>,
-    /// Keep finished runs in this folder and do not repeat those that are there already
+    /// Store finished runs in this folder, and skip stored ones
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
-    /// Write a report with charts, one file that needs no network
+    /// Write a report with charts: one file, readable offline
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
 }
@@ -201,31 +207,31 @@ pub struct CompareArgs {
 pub struct PaperArgs {
     /// Name of a built-in study (`bentpipe list papers`), `all`, or the path of a study file
     pub study: String,
-    /// Only this figure and the claims about it; may be given several times
+    /// Only this figure and its claims (repeatable)
     #[arg(long, value_name = "ID")]
     pub figure: Vec<String>,
-    /// The short form: fewer seeds, shorter runs
+    /// Run the short form: fewer seeds, shorter runs
     #[arg(long)]
     pub quick: bool,
-    /// Runs of each point, instead of what the study says
+    /// Runs per point [default: the study's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub seeds: Option<u32>,
-    /// Runs at a time [default: one for each core]
+    /// Parallel runs [default: one per core]
     #[arg(long, value_name = "N", value_parser = jobs)]
     pub jobs: Option<NonZeroUsize>,
-    /// Refuse worlds that would take more memory than this, estimated before they are built [default: what is free]
+    /// Refuse worlds with a higher estimate of memory [default: free memory]
     #[arg(long, value_name = "SIZE", value_parser = bentpipe_scenario::read_bytes)]
     pub memory: Option<u64>,
     /// Write the verdicts as JSON to standard output
     #[arg(long)]
     pub json: bool,
-    /// Write pages, pictures (SVG, PNG) and verdicts there; finished points are kept there too
+    /// Write pages, figures (SVG, PNG) and verdicts into this folder, and store finished points there
     #[arg(long, value_name = "DIR")]
     pub report: Option<PathBuf>,
-    /// Keep finished runs in this folder instead, which `compare --keep` may share
+    /// Store finished runs in this folder instead; `compare --keep` can share it
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
-    /// Forget the runs that an earlier call kept
+    /// Discard stored runs first
     #[arg(long)]
     pub fresh: bool,
 }
@@ -240,7 +246,7 @@ pub struct ListArgs {
     pub json: bool,
 }
 
-/// What can be listed.
+/// Lists.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Listed {
     /// Congestion-control algorithms
@@ -255,7 +261,7 @@ pub enum Listed {
     Losses,
     /// Access schemes of a link that its members share
     Media,
-    /// What the application of a flow sends
+    /// Applications of a flow
     Traffic,
     /// Built-in studies of papers
     Papers,
@@ -264,10 +270,10 @@ pub enum Listed {
 /// Arguments of `show`.
 #[derive(Debug, clap::Args)]
 pub struct ShowArgs {
-    /// Which scenario.
+    /// Scenario with changes.
     #[command(flatten)]
     pub world: World,
-    /// What its proxies do.
+    /// Configuration of its proxies.
     #[command(flatten)]
     pub proxies: Proxies,
 }
@@ -276,49 +282,49 @@ pub struct ShowArgs {
 #[cfg(feature = "emulate")]
 #[derive(Debug, clap::Args)]
 pub struct EmulateArgs {
-    /// Which scenario.
+    /// Scenario with changes.
     #[command(flatten)]
     pub world: World,
-    /// Rate of the satellite link: `10mbit`, or as in a scenario
+    /// Rate of the satellite link, such as `10mbit`
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub rate: Option<String>,
-    /// One-way delay of the satellite link: `275ms`
+    /// One-way delay of the satellite link, such as `275ms`
     #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub delay_one_way: Option<String>,
-    /// Probability that the satellite link loses a packet
+    /// Loss probability of the satellite link
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     pub loss: Option<String>,
-    /// Room in the queue of the satellite link: `50p`, or a size
+    /// Queue limit of the satellite link, such as `50p` or a size
     #[arg(long, value_name = "ROOM", allow_negative_numbers = true)]
     pub queue: Option<String>,
-    /// Where the command stands: where the flows of the scenario end, or where they begin
+    /// Place of the command: end or start of the scenario's flows
     #[arg(long, value_name = "PLACE", default_value = "receiver")]
     pub at: Place,
-    /// Start this server beyond the links, in a world of its own without the network of this host (repeatable)
+    /// Start this server on the far side, without access to this host's network (repeatable)
     #[arg(long, value_name = "COMMAND")]
     pub listen: Vec<OsString>,
     /// Seed of all random streams, instead of the scenario's
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Refuse links that would take more memory than this, estimated before they are built [default: what is free]
+    /// Refuse links with a higher estimate of memory [default: free memory]
     #[arg(long, value_name = "SIZE", value_parser = bentpipe_scenario::read_bytes)]
     pub memory: Option<u64>,
-    /// Write what the command sends and receives, for Wireshark
+    /// Write the command's packets as pcapng, for Wireshark
     #[arg(long, value_name = "FILE.pcapng")]
     pub pcap: Option<PathBuf>,
-    /// Answer HTTP here: GET / shows how things stand, PATCH / with {"KEY": VALUE} changes the links
+    /// Serve HTTP at this address: GET / returns the state, PATCH / with {"KEY": VALUE} changes links
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub http: Option<SocketAddr>,
-    /// Write how things stood in the end as JSON
+    /// Write the final state as JSON
     #[arg(long, value_name = "FILE.json")]
     pub summary: Option<PathBuf>,
-    /// Where to show how things stand: in a line of the terminal, in its title, or nowhere
+    /// Place of the status: a terminal line, the terminal title, or nowhere
     #[arg(long, value_name = "WHERE", default_value = "auto")]
     pub status: StatusPlace,
-    /// Show neither that nor a summary in the end
+    /// Show no status and no summary
     #[arg(long, short)]
     pub quiet: bool,
-    /// The command; it finds the address of the host beyond in $BENTPIPE_HOST and $BENTPIPE_HOST6
+    /// Command to run; $BENTPIPE_HOST and $BENTPIPE_HOST6 hold the address of the far host
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
@@ -327,36 +333,36 @@ pub struct EmulateArgs {
 #[cfg(feature = "emulate")]
 #[derive(Debug, clap::Args)]
 pub struct RecordArgs {
-    /// `serve` to answer probes; otherwise the host to measure the path to, with a port if it is another one
+    /// `serve` to answer probes, or the host to measure the path to, with or without a port
     #[arg(value_name = "serve|HOST[:PORT]")]
     pub host: String,
-    /// Where `serve` listens
+    /// Address at which `serve` listens
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = SocketAddr::from(([0_u16; 8], bentpipe_emu::record::PORT)))]
     pub listen: SocketAddr,
-    /// How long to measure
+    /// Duration of the measurement
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = humantime::parse_duration)]
     pub duration: Duration,
     /// Time between two probes
     #[arg(long, value_name = "TIME", default_value = "10ms", value_parser = humantime::parse_duration)]
     pub interval: Duration,
-    /// The clocks of both hosts agree (GPS, PTP): keep the one-way delays as they are measured
+    /// Keep measured one-way delays, because the clocks of both hosts agree (GPS, PTP)
     #[arg(long)]
     pub clocks_agree: bool,
-    /// The scenario to write
+    /// Scenario file to write
     #[arg(long, short, value_name = "FILE.toml", default_value = "recorded.toml")]
     pub output: PathBuf,
 }
 
-/// More threads than this no machine has cores for.
+/// More threads than any machine has cores.
 const MOST_JOBS: usize = 4096;
 
-/// A number of threads, or of runs at a time.
+/// Parses a number of threads or parallel runs.
 fn jobs(text: &str) -> Result<NonZeroUsize, String> {
     let number: Option<NonZeroUsize> = text.parse().ok();
     number.filter(|number| number.get() <= MOST_JOBS).ok_or_else(|| format!("accepted: 1 to {MOST_JOBS}"))
 }
 
-/// Where `emulate` shows how things stand.
+/// Place of the status of `emulate`.
 #[cfg(feature = "emulate")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum StatusPlace {
@@ -370,13 +376,13 @@ pub enum StatusPlace {
     Off,
 }
 
-/// Where the command of `emulate` stands.
+/// Place of the command of `emulate`.
 #[cfg(feature = "emulate")]
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Place {
-    /// Where the flows under comparison end
+    /// The receivers of the compared flows
     Receiver,
-    /// Where they begin
+    /// The senders of the compared flows
     Sender,
 }
 

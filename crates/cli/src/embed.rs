@@ -1,4 +1,4 @@
-//! What commands make, for programs that are no command line: lists, reports and files, in the same words. Needs the feature `studies`.
+//! Lists, reports and files of the commands, for other programs. Needs the feature `studies`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::interrupt::Interrupt;
 use crate::output::{Kind, Target};
 use crate::{compare, list as lists, paper, run, tables};
 
-/// The document of `list WHAT --json`.
+/// Returns the document of `list WHAT --json`.
 ///
 /// # Errors
-/// [`Failure::Request`] with what can be listed.
+/// [`Failure::Request`] with the known lists.
 pub fn list(what: &str) -> Result<Value, Failure> {
     let known = || {
         Listed::value_variants().iter().filter_map(|one| Some(one.to_possible_value()?.get_name().to_owned()))
@@ -35,7 +35,7 @@ pub fn list(what: &str) -> Result<Value, Failure> {
     lists::document(Listed::from_str(what, false).map_err(|_| unknown())?)
 }
 
-/// The document of `paper --json`.
+/// Returns the document of `paper --json`.
 ///
 /// # Errors
 /// Those of the serialiser.
@@ -43,15 +43,15 @@ pub fn claims(outcomes: &[StudyOutcome]) -> Result<Value, Failure> {
     serde_json::to_value(paper::Document(outcomes)).map_err(|error| Failure::Work(error.to_string()))
 }
 
-/// Refuses figures that none of the studies has.
+/// Refuses figures that no study has.
 ///
 /// # Errors
-/// [`Failure::Request`] with those that there are.
+/// [`Failure::Request`] with the existing ones.
 pub fn refuse_unknown_figures(studies: &[Study], figures: &[String]) -> Result<(), Failure> {
     paper::refuse_unknown_figures(studies, figures)
 }
 
-/// The folder of `paper --report`.
+/// Writes the folder of `paper --report`.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -60,10 +60,10 @@ pub fn write_studies(folder: &Path, outcomes: &[StudyOutcome]) -> Result<(), Fai
     paper::write(folder, outcomes)
 }
 
-/// The file of `run --report`.
+/// Writes the file of `run --report`.
 ///
 /// # Errors
-/// If it cannot be drawn or written, or holds something else.
+/// If it cannot be drawn or written, or the path holds a file of another kind.
 pub fn write_run(
     path: &Path,
     (scenario, run): (&Scenario, &Simulated),
@@ -75,10 +75,10 @@ pub fn write_run(
     Target::open(path, Kind::Report)?.write(html.as_bytes())
 }
 
-/// The file of `compare --report`; runs each algorithm once more, for curves over time.
+/// Writes the file of `compare --report`; it runs each algorithm once more, for curves over time.
 ///
 /// # Errors
-/// If it cannot be drawn or written, or holds something else.
+/// If it cannot be drawn or written, or the path holds a file of another kind.
 pub fn write_comparison(
     path: &Path,
     (prepared, comparison): (Prepared, &Comparison),
@@ -90,10 +90,10 @@ pub fn write_comparison(
     target.write(html.as_bytes())
 }
 
-/// The file of `compare --csv`.
+/// Writes the file of `compare --csv`.
 ///
 /// # Errors
-/// If it cannot be written, or holds something else.
+/// If it cannot be written, or the path holds a file of another kind.
 pub fn write_csv(path: &Path, comparison: &Comparison) -> Result<(), Failure> {
     let target = Target::open(path, Kind::Runs)?;
     let mut bytes = Vec::new();
@@ -101,45 +101,45 @@ pub fn write_csv(path: &Path, comparison: &Comparison) -> Result<(), Failure> {
     target.write(&bytes)
 }
 
-/// The file of `--out`.
+/// Writes the file of `--out`.
 ///
 /// # Errors
-/// If it cannot be written, or holds something else.
+/// If it cannot be written, or the path holds a file of another kind.
 pub fn write_table(path: &Path, batch: &RecordBatch) -> Result<(), Failure> {
     tables::write_table(Target::open(path, Kind::Table)?, batch)
 }
 
-/// The same of several batches.
+/// As above, for several batches.
 ///
 /// # Errors
-/// If it cannot be written, or holds something else.
+/// If it cannot be written, or the path holds a file of another kind.
 pub fn write_tables(path: &Path, table: (&SchemaRef, &[RecordBatch])) -> Result<(), Failure> {
     tables::write_tables(Target::open(path, Kind::Table)?, table)
 }
 
-/// A capture or trace that is being written; it stands at its path after [`Growing::finish`].
+/// A capture or trace during writing. The file has its name after [`Growing::finish`].
 pub struct Growing(Target);
 
 impl Growing {
-    /// Begins the file of `--pcap`.
+    /// Opens the file of `--pcap`.
     ///
     /// # Errors
-    /// If it cannot be written, or holds something else.
+    /// If it cannot be written, or the path holds a file of another kind.
     pub fn packets(path: &Path) -> Result<Self, Failure> {
         Target::open(path, Kind::Packets).map(Self)
     }
 
-    /// Begins the file of `--trace`, as a table or as lines.
+    /// Opens the file of `--trace`, as a table or as lines.
     ///
     /// # Errors
-    /// If it cannot be written, or holds something else.
+    /// If it cannot be written, or the path holds a file of another kind.
     pub fn events(path: &Path) -> Result<(Self, bool), Failure> {
         let as_table = run::is_table(path);
         let kind = if as_table { Kind::Table } else { Kind::Events };
         Ok((Self(Target::open(path, kind)?), as_table))
     }
 
-    /// Where to write.
+    /// Returns the writer of the file.
     ///
     /// # Errors
     /// Those of the file system.
@@ -147,7 +147,7 @@ impl Growing {
         Ok(Box::new(self.0.writer()?))
     }
 
-    /// Where to write lines of events: compressed if the name ends in `.gz`.
+    /// Returns the writer of event lines, compressed if the name ends in `.gz`.
     ///
     /// # Errors
     /// Those of the file system.
@@ -155,7 +155,7 @@ impl Growing {
         self.0.events()
     }
 
-    /// Puts the file in its place.
+    /// Gives the complete file its name.
     ///
     /// # Errors
     /// Those of the file system.

@@ -1,4 +1,4 @@
-//! What can go wrong, and the exit code that says so.
+//! Failures of commands, with their exit codes.
 
 use std::fmt;
 use std::io;
@@ -7,19 +7,19 @@ use std::process::ExitCode;
 
 use bentpipe_lab::Unsimulated;
 
-/// Why the command did not do what it was asked.
+/// Reason why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// The work failed: exit code 1.
+    /// The work failed, for example a write to a file: exit code 1.
     Work(String),
-    /// The request was wrong: exit code 2.
+    /// The request was wrong, for example an argument or a key of a scenario: exit code 2.
     Request(String),
-    /// Something on this machine is missing: exit code 3.
+    /// Something on this machine is missing, for example a program, a kernel feature or a privilege: exit code 3.
     Missing(String),
 }
 
 impl Failure {
-    /// A file that cannot be written.
+    /// Returns the failure of a file that cannot be written.
     pub fn unwritable(path: &Path, error: &io::Error) -> Self {
         let why = match error.kind() {
             io::ErrorKind::NotFound => "there is no such directory".to_owned(),
@@ -30,7 +30,7 @@ impl Failure {
         Self::Request(format!("cannot write {}: {why}", path.display()))
     }
 
-    /// The exit code that says so.
+    /// Returns the exit code.
     pub const fn code(&self) -> u8 {
         match self {
             Self::Work(_) => 1,
@@ -39,7 +39,7 @@ impl Failure {
         }
     }
 
-    /// Says what went wrong and returns the exit code.
+    /// Prints the failure and returns its exit code.
     pub fn report(self) -> ExitCode {
         eprintln!("bentpipe: {self}");
         ExitCode::from(self.code())
@@ -63,7 +63,7 @@ impl From<Unsimulated> for Failure {
     fn from(error: Unsimulated) -> Self {
         match error {
             Unsimulated::Impossible(why) => Self::Request(why),
-            Unsimulated::Stopped => Self::Work("stopped before the end; nothing is kept".into()),
+            Unsimulated::Stopped => Self::Work("stopped before the end; no result was written".into()),
             Unsimulated::Unwritten(error) => Self::Work(format!("cannot write {error}")),
         }
     }

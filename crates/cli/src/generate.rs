@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use crate::args::Args;
 use crate::failure::Failure;
 
-/// Writes them into `folder`.
+/// Writes the files into `folder`.
 pub fn generate(folder: &Path) -> Result<(), Failure> {
     let work = || {
         fs::create_dir_all(folder)?;
@@ -23,7 +23,7 @@ pub fn generate(folder: &Path) -> Result<(), Failure> {
     work().map_err(|error: std::io::Error| Failure::unwritable(folder, &error))
 }
 
-/// A page for the command and each below it: bentpipe-pep-run.1.
+/// Writes a page for the command and for each command below it: bentpipe-pep-run.1.
 fn pages(command: &Command, name: &str, folder: &Path) -> std::io::Result<()> {
     let page = clap_mangen::Man::new(command.clone().name(name.to_owned()));
     let mut text = Vec::new();

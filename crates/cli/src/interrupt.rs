@@ -1,16 +1,16 @@
-//! Ctrl-C: stop, and keep what is done.
+//! Ctrl-C: stops and keeps the finished work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::failure::Failure;
 
-/// Whether somebody wants us to stop.
+/// Set by a request to stop.
 #[derive(Clone, Debug)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens for Ctrl-C and SIGTERM from now on. The second one ends the process at once.
+    /// Handles Ctrl-C and SIGTERM from now on. The second signal ends the process at once.
     pub fn listen() -> Result<Self, Failure> {
         let wanted = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&wanted);
@@ -24,18 +24,18 @@ impl Interrupt {
         Ok(Self(wanted))
     }
 
-    /// Of a program that listens itself and raises this flag.
+    /// Uses the flag of a program that handles signals itself.
     #[cfg(feature = "studies")]
     pub const fn of(wanted: Arc<AtomicBool>) -> Self {
         Self(wanted)
     }
 
-    /// The flag itself, for those who look at it while they work.
+    /// Returns the flag, for code that polls it during work.
     pub fn flag(&self) -> &AtomicBool {
         &self.0
     }
 
-    /// The flag, for work on other threads.
+    /// Returns the flag, for work on other threads.
     pub fn shared(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }

@@ -47,7 +47,7 @@ pub fn kernel(args: &KernelArgs) -> Result<(), Failure> {
     }
 }
 
-/// An algorithm of the list.
+/// Entry of the list.
 #[derive(Serialize)]
 struct Listed {
     #[serde(flatten)]
@@ -56,7 +56,7 @@ struct Listed {
 }
 
 fn list(json: bool) -> Result<(), Failure> {
-    // Who may not look is not told what is loaded.
+    // Without privileges the loaded algorithms are unknown.
     let loaded = bentpipe_kernel::loaded().unwrap_or_default();
     let listed =
         CONTROLS.iter().map(|control| Listed { control: *control, loaded: loaded.contains(&control) });

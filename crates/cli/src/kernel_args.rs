@@ -1,4 +1,4 @@
-//! What the user may type after `bentpipe kernel`.
+//! Arguments of `bentpipe kernel`.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ pub const HELP: &str = "Examples:\n  bentpipe kernel doctor\n  bentpipe kernel l
 /// Arguments of `kernel`.
 #[derive(Debug, clap::Args)]
 pub struct KernelArgs {
-    /// What to do
+    /// The command
     #[command(subcommand)]
     pub command: KernelCommand,
 }
@@ -24,17 +24,17 @@ pub struct KernelArgs {
 pub enum KernelCommand {
     /// Load algorithms into the kernel; they stay until `unload` or the next boot
     Load(LoadArgs),
-    /// Take algorithms out of the kernel; connections that use one keep it until they end
+    /// Unload algorithms; connections that use one keep it until they end
     Unload(UnloadArgs),
-    /// List the algorithms that there are for the kernel, and what it makes different
+    /// List the kernel algorithms, with their differences from the simulator's
     List(Json),
-    /// Show what is loaded, and which connections get it
+    /// Show the loaded algorithms and the connections that use them
     Status(Json),
-    /// Show connections with what their algorithms think, live
+    /// Show connections with the state of their algorithm, live
     Watch(WatchArgs),
-    /// Check what this machine has and lacks, and how to get it
+    /// Check the requirements on this machine, with remedies
     Doctor(Json),
-    /// Let connections to some destinations, through an interface or of a control group use an algorithm
+    /// Select an algorithm for connections by destination, interface or control group
     Use(UseArgs),
 }
 
@@ -52,16 +52,17 @@ pub struct LoadArgs {
     /// Names of algorithms (`bentpipe kernel list`)
     #[arg(value_name = "NAME", required_unless_present_any = ["all", "file"])]
     pub names: Vec<String>,
-    /// All but scps-tp, unless --rate says how fast that shall send, and before kernel 6.6 but peach and swift
+    /// All, except scps-tp without --rate, and peach and swift before kernel 6.6
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
-    /// Names from a file, one in a line; `#` begins a remark. The systemd unit loads what /etc/bentpipe/kernel names
+    /// Names from a file, one per line; `#` begins a comment. The systemd unit reads /etc/bentpipe/kernel
     #[arg(long, value_name = "FILE", conflicts_with_all = ["names", "all"])]
     pub file: Option<PathBuf>,
-    /// Rate at which scps-tp sends: `8mbit`
+    /// Sending rate of scps-tp, such as `8mbit`
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<u64>,
-    /// Interface through which peach and swift send probes (repeatable); all of this network namespace unless said. For those that come later, load again
+    /// Interface through which peach and swift send probes (repeatable) [default: all of this network namespace]. For
+    /// a later interface, load again
     #[arg(long, value_name = "NAME")]
     pub interface: Vec<String>,
 }
@@ -72,7 +73,7 @@ pub struct UnloadArgs {
     /// Names of algorithms
     #[arg(value_name = "NAME", required_unless_present = "all")]
     pub names: Vec<String>,
-    /// All that are loaded
+    /// All loaded algorithms
     #[arg(long, conflicts_with = "names")]
     pub all: bool,
 }
@@ -80,16 +81,16 @@ pub struct UnloadArgs {
 /// Arguments of `watch`.
 #[derive(Debug, clap::Args)]
 pub struct WatchArgs {
-    /// Time between two looks
+    /// Time between two updates
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub interval: Duration,
-    /// Stop after so many looks
+    /// Stop after this number of updates
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub count: Option<u64>,
-    /// Also connections with other algorithms than ours
+    /// Include connections with other algorithms
     #[arg(long)]
     pub all: bool,
-    /// Write a line of JSON for each connection and look
+    /// Write one line of JSON per connection and update
     #[arg(long)]
     pub json: bool,
 }
@@ -97,13 +98,13 @@ pub struct WatchArgs {
 /// Arguments of `use`.
 #[derive(Debug, clap::Args)]
 pub struct UseArgs {
-    /// Name of a loaded algorithm; `none` takes the rule back
+    /// Name of a loaded algorithm; `none` removes the rule
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Connections to these addresses (repeatable)
     #[arg(long, value_name = "PREFIX", value_parser = prefix, required_unless_present_any = ["interface", "group"])]
     pub to: Vec<(IpAddr, u8)>,
-    /// Connections that leave through this interface
+    /// Connections that leave through this interface (repeatable)
     #[arg(long, value_name = "NAME")]
     pub interface: Option<String>,
     /// Connections of the processes in this control group (a folder under the mount of version 2)
@@ -111,7 +112,7 @@ pub struct UseArgs {
     pub group: Option<PathBuf>,
 }
 
-/// `8mbit` in bits per second.
+/// Parses `8mbit` as bits per second.
 fn rate(text: &str) -> Result<u64, String> {
     const UNITS: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
     let lower = text.to_ascii_lowercase();
@@ -124,14 +125,14 @@ fn rate(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a rate is a number with bit, kbit, mbit or gbit, as 8mbit".into())
 }
 
-/// A time between two looks: not so short that looking is all that is done.
+/// Parses the time between two updates, with a lower limit.
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     let fits = (Duration::from_millis(10)..=Duration::from_secs(86_400)).contains(&interval);
     fits.then_some(interval).ok_or_else(|| "from 10ms to one day".into())
 }
 
-/// `10.0.0.0/8`; an address alone is that one.
+/// Parses a network such as `10.0.0.0/8`; an address alone is a network of one.
 fn prefix(text: &str) -> Result<(IpAddr, u8), String> {
     let accepted = || "an address with a length of prefix, as 10.0.0.0/8 or 2001:db8::/32".to_owned();
     let (address, length) =

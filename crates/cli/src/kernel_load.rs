@@ -24,12 +24,12 @@ pub fn load(args: &LoadArgs) -> Result<(), Failure> {
     for (control, loaded) in controls.iter().zip(done) {
         let words = match loaded {
             Loaded::Now => "loaded",
-            Loaded::Before => "was loaded before, and stays as it is",
+            Loaded::Before => "was already loaded and is unchanged",
         };
         output::print(&format!("{}: {words}\n", control.kernel_name))?;
         if control.sends_probes() && bentpipe_kernel::places(control).is_empty() {
             output::print(&format!(
-                "{}: no interface sends its probes, so it is NewReno: load it again when there is one\n",
+                "{}: no interface sends its probes, so it behaves as NewReno; load it again when there is an interface\n",
                 control.kernel_name
             ))?;
         }
@@ -65,7 +65,7 @@ fn wanted(args: &LoadArgs) -> Result<Vec<&'static Control>, Failure> {
 
 pub fn unload(args: &UnloadArgs) -> Result<(), Failure> {
     for path in bentpipe_kernel::clear()? {
-        output::print(&format!("{}: left by a command that died; removed\n", path.display()))?;
+        output::print(&format!("{}: left by a command that was killed; removed\n", path.display()))?;
     }
     let controls = match args.all {
         true => bentpipe_kernel::loaded()?,
@@ -88,7 +88,7 @@ pub fn unload(args: &UnloadArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is in the kernel.
+/// State of the kernel.
 #[derive(Serialize)]
 struct Status {
     loaded: Vec<&'static str>,
@@ -96,13 +96,13 @@ struct Status {
     probes: Vec<Sends>,
 }
 
-/// An interface that sends the probes of a control.
+/// An interface through which an algorithm sends probes.
 #[derive(Serialize)]
 struct Sends {
     control: &'static str,
     /// Number of its network namespace.
     namespace: u32,
-    /// Its number there.
+    /// Interface number in that namespace.
     interface: u32,
 }
 
@@ -157,12 +157,12 @@ pub fn use_for(args: &UseArgs) -> Result<(), Failure> {
     bentpipe_kernel::use_for(control, &which)?;
     let words = match control {
         Some(control) => format!("new connections get {}\n", control.kernel_name),
-        None => "the rule is taken back\n".to_owned(),
+        None => "the rule is removed\n".to_owned(),
     };
     output::print(&words)
 }
 
-/// A line of JSON.
+/// Prints a line of JSON.
 #[derive(Serialize)]
 struct Line<'a> {
     /// Seconds since 1970.
@@ -204,7 +204,7 @@ fn show(connections: &[Connection], args: &WatchArgs) -> Result<(), Failure> {
     }
     screen += &table::list(&rows(connections), output::look());
     if connections.is_empty() {
-        screen += "no connection uses an algorithm of ours (--all shows the others)\n";
+        screen += "no connection uses a Bentpipe algorithm (--all shows the others)\n";
     }
     output::print(&screen)?;
     io::stdout().flush().map_err(|error| Failure::Work(format!("cannot write: {error}")))
@@ -232,7 +232,7 @@ fn rows(connections: &[Connection]) -> Vec<Vec<String>> {
     rows
 }
 
-/// Few digits.
+/// Rounds to a few digits.
 fn short(value: f64) -> String {
     if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") }
 }

@@ -1,4 +1,4 @@
-//! The command line of Bentpipe, for programs that bring algorithms of their own: raw flags -> plan -> work.
+//! The command line of Bentpipe, for programs with their own algorithms.
 //!
 //! [`main_with`] is all that such a program needs; `examples/own-algorithm` is one.
 
@@ -14,7 +14,7 @@ mod failure;
 mod generate;
 mod interrupt;
 mod kernel;
-// A build without the programs reads the arguments only to refuse them.
+// A build without the kernel programs reads these arguments only to refuse them.
 #[cfg_attr(not(feature = "kernel"), allow(dead_code))]
 mod kernel_args;
 mod list;
@@ -57,14 +57,14 @@ mod transfer_args;
 use std::process::ExitCode;
 
 pub use bentpipe_cc as cc;
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser};
 use failure::Failure;
 
-/// Does what the command line of this process asks for, with the algorithms of `own` beside the registered ones: every command
-/// takes them by name, `list cc` names them, and `compare --cc all` includes them. Returns the exit code.
+/// Runs the command line of this process with the algorithms of `own` in addition to the registered ones: every
+/// command accepts their names, `list cc` lists them, and `compare --cc all` includes them. Returns the exit code.
 ///
-/// An algorithm whose name is taken already, by a registered one or another of `own`, is refused with exit code 2.
+/// It refuses a name that is in use, with exit code 2.
 pub fn main_with(own: &[cc::Custom]) -> ExitCode {
     match bentpipe_scenario::bring_algorithms(own) {
         Ok(()) => command(),
@@ -72,10 +72,16 @@ pub fn main_with(own: &[cc::Custom]) -> ExitCode {
     }
 }
 
-/// So many characters of a line that refuses arguments are shown.
+/// Returns the commands with their arguments, for the reference.
+pub fn arguments() -> clap::Command {
+    args::Args::command()
+}
+
+/// Maximum number of characters shown of a line that refuses arguments.
 const SHOWN: usize = 1000;
 
-/// Says what is wrong with the arguments, without echoing all of a very long one, and ends. Help and version are no mistakes.
+/// Prints a mistake in the arguments, shortened if it is very long, and ends the process. Help and version are not
+/// mistakes.
 fn refuse(error: &clap::Error) -> ! {
     let text = error.render().to_string();
     if !error.use_stderr() || text.lines().all(|line| line.len() <= SHOWN) {
@@ -90,8 +96,8 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// Does what these words ask for, without the name of the program in front; returns the exit code of every command but `emulate`, whose
-/// code is that of its command, and 0 then. For programs that carry the command line beside other things.
+/// Runs the command with these arguments, without the program's name. Returns the exit code; for `emulate` that of
+/// its command if it ran. For programs that embed the command line.
 pub fn command_line(words: impl IntoIterator<Item = String>) -> u8 {
     let words = std::iter::once("bentpipe".to_owned()).chain(words);
     match args::Args::try_parse_from(words) {
@@ -107,7 +113,7 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> u8 {
                 eprintln!("bentpipe: {failure}");
                 return failure.code();
             }
-            // Nobody is there to hear that this could not be printed.
+            // Without standard error there is no reader.
             let _ = error.print();
             u8::try_from(error.exit_code()).unwrap_or(2)
         }
@@ -121,7 +127,7 @@ fn command() -> ExitCode {
     }
 }
 
-/// The failure for arguments that are wrong only because this build lacks the command.
+/// Returns the failure for arguments that only the full build accepts.
 fn absent(error: &clap::Error) -> Option<Failure> {
     match error.get(ContextKind::InvalidSubcommand) {
         Some(ContextValue::String(command)) => absent::command(command),

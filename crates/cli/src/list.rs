@@ -10,14 +10,14 @@ use crate::args::{ListArgs, Listed};
 use crate::failure::Failure;
 use crate::output;
 
-/// A kind of node, queue, loss or traffic, as a scenario names it.
+/// A kind of node, queue, loss or traffic.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Kind {
     name: &'static str,
     title: &'static str,
 }
 
-/// A study that the binary carries.
+/// A built-in study.
 #[cfg(feature = "studies")]
 #[derive(Clone, Debug, Serialize)]
 struct Paper {
@@ -50,7 +50,7 @@ pub fn list(args: &ListArgs) -> Result<(), Failure> {
     }
 }
 
-/// A list as `--json` prints it.
+/// Returns a list as `--json` prints it.
 #[cfg(feature = "studies")]
 pub fn document(what: Listed) -> Result<serde_json::Value, Failure> {
     let document = match what {
@@ -62,7 +62,7 @@ pub fn document(what: Listed) -> Result<serde_json::Value, Failure> {
     document.map_err(|error| Failure::Work(error.to_string()))
 }
 
-/// The kinds of one sort; algorithms, scenarios and papers are none.
+/// Returns the kinds of a list; algorithms, scenarios and papers are not kinds.
 fn kinds(what: Listed) -> Vec<Kind> {
     let all = match what {
         Listed::Nodes => node_kinds(),
@@ -106,7 +106,7 @@ fn algorithms(json: bool) -> Result<(), Failure> {
     )
 }
 
-/// What is known of an algorithm that the program brought.
+/// Returns the entry of the program's own algorithm.
 fn own(custom: &Custom) -> Entry {
     Entry { name: custom.name, title: "brought by this program", ..SENDER_ONLY }
 }

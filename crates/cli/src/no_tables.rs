@@ -1,4 +1,4 @@
-//! In a build without the feature `parquet`, this module stands in for `tables`: it refuses every request for a table.
+//! Replaces the module `tables` in a build without the feature `parquet`, and refuses every request for a table.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Files that are complete or absent, and what goes to standard output.
+//! Output files, which are complete or absent, and standard output.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Read, Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ use tempfile::NamedTempFile;
 
 use crate::failure::Failure;
 
-/// What a file that we write holds. Only what holds the same already is replaced.
+/// Kind of an output file. An existing file is only replaced if it is of the same kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(not(feature = "full"), allow(dead_code))]
 pub enum Kind {
@@ -25,37 +25,37 @@ pub enum Kind {
     /// Results or events, Parquet.
     #[cfg(feature = "parquet")]
     Table,
-    /// What the columns of such a file mean, CSV.
+    /// Meanings of such a file's columns, CSV.
     Columns,
     /// Packets, pcapng.
     Packets,
-    /// Events, one JSON document on each line.
+    /// Events, one JSON document per line.
     Events,
-    /// How an emulation stood.
+    /// Final state of an emulation, JSON.
     Summary,
-    /// The verdicts of studies.
+    /// Verdicts of studies, JSON.
     Claims,
-    /// The page of a study, Markdown.
+    /// Page of a study, Markdown.
     Page,
-    /// A recorded path, a scenario.
+    /// Scenario of a recorded path, TOML.
     Recording,
-    /// A picture.
+    /// A picture, SVG.
     Svg,
-    /// A picture.
+    /// A picture, PNG.
     Png,
-    /// What a peer sent: bytes of any kind.
+    /// Received data: any bytes.
     Data,
 }
 
-/// What compressed traces say in their header.
+/// Comment in the header of compressed traces.
 const PACKED: &str = "trace of Bentpipe";
 
-/// So much of a file tells what it holds.
+/// Number of bytes at either end of a file that show its kind.
 const HEAD_BYTES: u64 = 4096;
 const TAIL_BYTES: u64 = 1 << 20;
 
 impl Kind {
-    /// Whether a file that begins, and ends, like this holds the same.
+    /// True if `head` and `tail` belong to a file of this kind, so that it is safe to overwrite.
     fn holds(self, head: &[u8]) -> bool {
         let text = String::from_utf8_lossy(head);
         let document = |field: &str| text.starts_with('{') && text.contains(field);
@@ -83,18 +83,18 @@ impl Kind {
         }
     }
 
-    /// What it is called.
+    /// Returns the kind in words.
     const fn name(self) -> &'static str {
         match self {
             Self::Report => "report of ours",
             Self::Runs => "CSV file of ours",
             #[cfg(feature = "parquet")]
             Self::Table => "Parquet file of ours",
-            Self::Columns => "list of columns of ours",
+            Self::Columns => "list of columns that Bentpipe wrote",
             Self::Packets => "capture (pcapng)",
             Self::Events => "trace of ours",
             Self::Summary => "summary of ours",
-            Self::Claims => "list of claims of ours",
+            Self::Claims => "list of claims that Bentpipe wrote",
             Self::Page => "page of a study",
             Self::Recording => "recorded path",
             Self::Svg | Self::Png => "picture",
@@ -102,14 +102,14 @@ impl Kind {
         }
     }
 
-    /// Refuses a file that holds something else: it may be somebody's work.
+    /// Refuses an existing file of another kind, which may be somebody's work.
     fn refuse_other(self, path: &Path) -> Result<(), Failure> {
         let mut head = Vec::new();
         let unreadable = |error: io::Error| Failure::Request(format!("{}: {error}", path.display()));
         let mut read = || {
             let mut file = File::open(path)?;
             (&file).take(HEAD_BYTES).read_to_end(&mut head)?;
-            // A Parquet file says at its end what it holds.
+            // The kind of a Parquet file is at its end.
             file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(TAIL_BYTES).max(HEAD_BYTES)))?;
             file.take(TAIL_BYTES).read_to_end(&mut head)
         };
@@ -118,31 +118,30 @@ impl Kind {
             return Ok(());
         }
         Err(Failure::Request(format!(
-            "{}: found a file that is no {}, accepted: a path where nothing is; nothing was written",
+            "{}: found a file that is no {}, accepted: a path without a file; nothing was written",
             path.display(),
             self.name()
         )))
     }
 }
 
-/// A file that is being written. It stands at its path only after [`Target::finish`]; until then, a file that was
-/// there stays as it was.
+/// A file during writing. It has its name only after [`Target::finish`]; until then an existing file remains.
 #[derive(Debug)]
 pub enum Target {
-    /// A new file beside the path, which takes its place in the end.
+    /// A new file in the same folder, which replaces the path at the end.
     Beside(NamedTempFile, PathBuf),
-    /// A device or a pipe, written as it is.
+    /// A device or pipe, written directly.
     Direct(File, PathBuf),
 }
 
-/// A file whose errors name it.
+/// A file whose errors name its path.
 #[derive(Debug)]
 pub struct Named {
     file: File,
     path: PathBuf,
 }
 
-/// What writes to a target.
+/// Writer of a target.
 pub type Writer = BufWriter<Named>;
 
 impl Named {
@@ -161,7 +160,7 @@ impl Write for Named {
     }
 }
 
-/// A compressed file.
+/// Compressed writer.
 struct Packed(GzEncoder<Writer>);
 
 impl Write for Packed {
@@ -169,7 +168,7 @@ impl Write for Packed {
         self.0.write(bytes)
     }
 
-    /// Writes the end of the file, after which nothing can follow: who writes events flushes when they are all there.
+    /// Completes the compressed file. Writers of events flush once, at the end.
     fn flush(&mut self) -> io::Result<()> {
         self.0.try_finish()?;
         self.0.get_mut().flush()
@@ -177,9 +176,9 @@ impl Write for Packed {
 }
 
 impl Target {
-    /// Begins a file, so that a path that cannot be written, or holds something else, is refused before the work.
+    /// Opens a file, so that an unwritable path or a file of another kind is refused before the work.
     pub fn open(path: &Path, kind: Kind) -> Result<Self, Failure> {
-        // A link stays a link: what it points at is replaced.
+        // A symbolic link remains; its target is replaced.
         let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if fs::metadata(&real).is_ok_and(|found| found.is_file()) {
             kind.refuse_other(path)?;
@@ -207,7 +206,7 @@ impl Target {
         Ok(Self::Beside(builder.tempfile_in(directory.unwrap_or(Path::new(".")))?, path))
     }
 
-    /// The file itself, to be written in place of [`Self::writer`].
+    /// Returns the file itself, for writers that need one instead of [`Self::writer`].
     pub fn file(&self) -> Result<File, Failure> {
         let (Self::Beside(_, path) | Self::Direct(_, path)) = self;
         let file = match self {
@@ -217,13 +216,13 @@ impl Target {
         file.try_clone().map_err(|error| Failure::unwritable(path, &error))
     }
 
-    /// Where to write.
+    /// Returns the writer.
     pub fn writer(&self) -> Result<Writer, Failure> {
         let named = Named { file: self.file()?, path: self.path().to_owned() };
         Ok(BufWriter::with_capacity(1 << 18, named))
     }
 
-    /// Where to write events: compressed if the name ends in `.gz`. Flushing completes the file.
+    /// Returns the writer of events, compressed if the name ends in `.gz`. Flushing completes the file.
     pub fn events(&self) -> Result<Box<dyn Write + Send>, Failure> {
         let writer = self.writer()?;
         if self.path().extension().is_some_and(|ending| ending == "gz") {
@@ -233,7 +232,7 @@ impl Target {
         Ok(Box::new(writer))
     }
 
-    /// Puts the file in its place.
+    /// Gives the complete file its name.
     pub fn finish(self) -> Result<(), Failure> {
         match self {
             Self::Beside(file, path) => match file.persist(&path) {
@@ -244,7 +243,7 @@ impl Target {
         }
     }
 
-    /// Writes `bytes` and puts the file in its place.
+    /// Writes `bytes` and gives the complete file its name.
     pub fn write(self, bytes: &[u8]) -> Result<(), Failure> {
         let mut writer = self.writer()?;
         let written = writer.write_all(bytes).and_then(|()| writer.flush());
@@ -253,7 +252,7 @@ impl Target {
         self.finish()
     }
 
-    /// Where the file will stand.
+    /// Returns the final path.
     pub fn path(&self) -> &Path {
         match self {
             Self::Beside(_, path) | Self::Direct(_, path) => path,
@@ -261,12 +260,12 @@ impl Target {
     }
 }
 
-/// Opens the path if one is given.
+/// Opens the path if there is one.
 pub fn open(path: Option<&PathBuf>, kind: Kind) -> Result<Option<Target>, Failure> {
     path.map(|path| Target::open(path, kind)).transpose()
 }
 
-/// Two outputs to one file would overwrite each other, however they name it.
+/// Refuses two outputs to one file, by whatever names.
 pub fn refuse_twice(paths: &[Option<&PathBuf>]) -> Result<(), Failure> {
     let given: Vec<&PathBuf> = paths.iter().copied().flatten().collect();
     let real: Vec<PathBuf> = given.iter().map(|path| resolved(path)).collect();
@@ -276,7 +275,7 @@ pub fn refuse_twice(paths: &[Option<&PathBuf>]) -> Result<(), Failure> {
     })
 }
 
-/// The path without links and detours, as far as it exists.
+/// Returns the path without symbolic links, as far as it exists.
 fn resolved(path: &Path) -> PathBuf {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::canonicalize(path)
@@ -285,7 +284,7 @@ fn resolved(path: &Path) -> PathBuf {
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// Writes text to standard output; a reader that has gone away is no failure.
+/// Writes text to standard output. A closed pipe is not a failure.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -302,7 +301,7 @@ pub fn print_json(document: &impl Serialize) -> Result<(), Failure> {
     print(&format!("{text}\n"))
 }
 
-/// How tables look on standard output.
+/// Returns the style of tables on standard output.
 pub fn look() -> Look {
     let terminal = io::stdout().is_terminal();
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
@@ -312,7 +311,7 @@ pub fn look() -> Look {
     Look { width, colour: terminal && !plain }
 }
 
-/// Says on standard error which algorithms lack in these scenarios what they live on, each once.
+/// Warns on standard error about algorithms whose required support is missing from the scenarios, once each.
 pub fn note_lacking<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
     let mut said = Vec::new();
     for sentence in scenarios.into_iter().flat_map(lacking) {
@@ -323,7 +322,7 @@ pub fn note_lacking<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
     }
 }
 
-/// The command line as it was typed, for reports.
+/// Returns the command line as typed, for reports.
 pub fn typed() -> String {
     let words = std::env::args().skip(1).map(|word| quoted(&word));
     std::iter::once("bentpipe".to_owned()).chain(words).collect::<Vec<_>>().join(" ")

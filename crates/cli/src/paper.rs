@@ -18,10 +18,10 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
 
-/// Where finished points are kept, in the directory of the report.
+/// Folder of finished points inside the report's folder.
 const POINTS: &str = "points";
 
-/// Conducts studies and shows what became of their claims.
+/// Runs studies and prints the verdicts on their claims.
 pub fn paper(args: &PaperArgs) -> Result<(), Failure> {
     let studies = load(&args.study).map_err(|error| Failure::Request(error.to_string()))?;
     refuse_unknown_figures(&studies, &args.figure)?;
@@ -48,7 +48,7 @@ pub fn paper(args: &PaperArgs) -> Result<(), Failure> {
     args.report.as_deref().map_or(Ok(()), |directory| write(directory, &outcomes))
 }
 
-/// Refuses figures that none of the studies has.
+/// Refuses figures that no study has.
 pub fn refuse_unknown_figures(studies: &[Study], figures: &[String]) -> Result<(), Failure> {
     let known: Vec<&str> = studies.iter().flat_map(|study| study.figure.keys()).map(String::as_str).collect();
     match figures.iter().find(|figure| !known.contains(&figure.as_str())) {
@@ -85,7 +85,7 @@ fn unfinished(error: &Unfinished, args: &PaperArgs) -> Failure {
         Unfinished::Impossible(_) => Failure::Request(error.to_string()),
         Unfinished::Broken(_) => Failure::Work(error.to_string()),
         Unfinished::Stopped { .. } if args.report.is_some() || args.keep.is_some() => {
-            Failure::Work(format!("{error} and are kept: the same command goes on from there"))
+            Failure::Work(format!("{error} and are kept: the same command continues from there"))
         }
         Unfinished::Stopped { .. } => {
             Failure::Work(format!("{error}; with --report or --keep they would be kept"))
@@ -93,7 +93,7 @@ fn unfinished(error: &Unfinished, args: &PaperArgs) -> Failure {
     }
 }
 
-/// `{ paper: [ claim, ... ] }`, in the order in which the studies have them.
+/// Returns `{ paper: [ claim, ... ] }`, in the order of the studies.
 pub struct Document<'a>(pub &'a [StudyOutcome]);
 
 impl Serialize for Document<'_> {
@@ -124,7 +124,7 @@ fn table(outcome: &StudyOutcome) -> String {
     format!("{}\n{table}\n{}", outcome.title, summary(outcome))
 }
 
-/// Verdicts with the default configuration and with the joint setting, which is named.
+/// Returns the verdicts of the default configuration and of the joint setting, which is named.
 fn summary(outcome: &StudyOutcome) -> String {
     let joint = match outcome.joint_setting.as_slice() {
         [] => "nothing is left open".to_owned(),
@@ -138,7 +138,7 @@ fn summary(outcome: &StudyOutcome) -> String {
     )
 }
 
-/// `12 HOLDS, 1 FAILS`.
+/// Returns counts such as `12 HOLDS, 1 FAILS`.
 fn counts(outcome: &StudyOutcome, verdict_of: impl Fn(&ClaimOutcome) -> Verdict) -> String {
     let all = [Verdict::Holds, Verdict::Tied, Verdict::Fails, Verdict::NotTestable];
     let count = |verdict: Verdict| outcome.claims.iter().filter(|claim| verdict_of(claim) == verdict).count();
@@ -146,7 +146,7 @@ fn counts(outcome: &StudyOutcome, verdict_of: impl Fn(&ClaimOutcome) -> Verdict)
     counted.map(|(count, verdict)| format!("{count} {verdict}")).collect::<Vec<_>>().join(", ")
 }
 
-/// For each study a page and its pictures, and the verdicts of all.
+/// Writes a page with figures for each study, and all verdicts.
 pub fn write(directory: &Path, outcomes: &[StudyOutcome]) -> Result<(), Failure> {
     let failed = |why: String| Failure::Work(format!("report: {why}"));
     for outcome in outcomes {

@@ -7,7 +7,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use crate::interrupt::Interrupt;
 
-/// Shows how far the work is, and passes on the wish to stop.
+/// Shows the progress and forwards requests to stop.
 #[derive(Debug)]
 pub struct Bar {
     bar: ProgressBar,
@@ -15,7 +15,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    /// A bar for so many runs.
+    /// Makes a bar for this number of runs.
     pub fn new(what: &'static str, interrupt: &Interrupt) -> Self {
         let bar = ProgressBar::new(0).with_message(what);
         let style = ProgressStyle::with_template("{msg} {bar:40.cyan/blue.dim} {pos} of {len}  {prefix}");
@@ -23,7 +23,7 @@ impl Bar {
         Self { bar, interrupt: interrupt.clone() }
     }
 
-    /// A bar for so much simulated time, and what to call with the seconds that are done.
+    /// Makes a bar for this simulated time, and the function to call with the finished seconds.
     pub fn of_time(total_s: f64) -> impl Fn(f64) + Sync {
         let bar = ProgressBar::new(1000).with_message("Simulating");
         let style = ProgressStyle::with_template("{msg} {bar:40.cyan/blue.dim} {percent} %  {eta} left");
@@ -45,7 +45,7 @@ impl Bar {
     }
 }
 
-/// A bar that leaves nothing behind.
+/// Makes a bar that disappears at the end.
 struct Cleared(ProgressBar);
 
 impl Drop for Cleared {

@@ -1,4 +1,5 @@
-//! Whether packets of a stack of our own get past this host, and what to type if not: the kernel drops them without a word.
+//! Checks if packets of the user-space stack can pass this host, with the commands that allow it. The kernel drops
+//! them silently.
 
 use std::fs;
 use std::net::{IpAddr, UdpSocket};
@@ -7,12 +8,12 @@ use bentpipe_host::Network;
 
 use crate::failure::Failure;
 
-/// Refuses a destination beyond this host that the host does not forward to.
+/// Refuses a destination that this host does not forward to.
 ///
 /// # Errors
-/// [`Failure::Missing`] with the lines that cure it.
+/// [`Failure::Missing`] with the commands that allow it.
 pub fn check(ours: &Network, remote: IpAddr) -> Result<(), Failure> {
-    // What the device itself leads to needs no route but the one that comes with it.
+    // Networks of the device itself need no other route.
     if remote == ours.kernel() {
         return Ok(());
     }
@@ -24,26 +25,27 @@ pub fn check(ours: &Network, remote: IpAddr) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Missing(format!(
-        "this host does not forward packets, so nothing of ours gets to {remote}; as root:\n  {}\n{}",
+        "this host does not forward packets, so packets of this program do not reach {remote}; as root:\n  {}\n{}",
         forwarding(remote),
         translation(ours)
     )))
 }
 
-/// What may keep a host from answering, and the lines that cure it; nothing for an address of this host.
+/// Returns the possible reason why a host does not answer, with the commands that help; nothing for an address of
+/// this host.
 pub fn silence(ours: &Network, remote: IpAddr) -> Option<String> {
     let beyond = remote != ours.kernel() && source_towards(remote) != Some(remote);
     beyond.then(|| {
         format!(
             "no answer from {remote} yet. If it has no route back to {}, its answers need the address of this host:\n{}\n\
-             A firewall of this host may also drop what it forwards (see: nft list ruleset).",
+             A firewall of this host may also drop forwarded packets (see: nft list ruleset).",
             ours.own,
             translation(ours)
         )
     })
 }
 
-/// The address that the kernel would send from, which is `remote` itself if that is an address of this host.
+/// Returns the kernel's source address for `remote`, which equals `remote` for an address of this host.
 fn source_towards(remote: IpAddr) -> Option<IpAddr> {
     let any = if remote.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let socket = UdpSocket::bind(any).ok()?;
@@ -51,7 +53,7 @@ fn source_towards(remote: IpAddr) -> Option<IpAddr> {
     Some(socket.local_addr().ok()?.ip())
 }
 
-/// Whether the kernel forwards packets; taken to be so where it does not say.
+/// True if the kernel forwards packets, or if its setting is unreadable.
 fn forwards(remote: IpAddr) -> bool {
     let file = if remote.is_ipv4() { "ipv4/ip_forward" } else { "ipv6/conf/all/forwarding" };
     fs::read_to_string(format!("/proc/sys/net/{file}")).map_or(true, |text| text.trim() != "0")
@@ -61,7 +63,7 @@ fn forwarding(remote: IpAddr) -> &'static str {
     if remote.is_ipv4() { "sysctl net.ipv4.ip_forward=1" } else { "sysctl net.ipv6.conf.all.forwarding=1" }
 }
 
-/// The lines that give our packets the address of the host.
+/// Returns the commands that translate the stack's packets to the host's address.
 fn translation(ours: &Network) -> String {
     let (family, own) = (if ours.own.is_ipv4() { "ip" } else { "ip6" }, ours.own);
     format!(

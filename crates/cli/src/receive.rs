@@ -15,7 +15,7 @@ use crate::resume::Partial;
 use crate::transfer::{self, Drain, End, Feed, Input, Output, PATIENCE, Progress, Report};
 use crate::transfer_args::ReceiveArgs;
 
-/// How long the last segments of our peers are answered again before the stack is gone.
+/// Time for which the peers' last segments are answered before the stack ends.
 const FAREWELL: Duration = Duration::from_millis(300);
 
 /// A connection that a peer opened.
@@ -27,7 +27,7 @@ struct Receiving {
     events: Events,
 }
 
-/// Everything under way.
+/// All open connections.
 struct Server<'a> {
     args: &'a ReceiveArgs,
     /// Name of the algorithm.
@@ -39,7 +39,7 @@ struct Server<'a> {
     accepted: u64,
 }
 
-/// Takes connections to PORT.
+/// Accepts connections to PORT.
 pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
     let config = transfer::config(&args.wire, End::Receiver)?;
     let cc = config.cc.name();
@@ -53,7 +53,7 @@ pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
         let why = "one file takes one connection: --connections needs --discard or --source";
         return Err(Failure::Request(why.into()));
     }
-    // Refused now, not when somebody connects.
+    // Checks the input now, not at the first connection.
     args.answer.as_deref().map(Input::open).transpose()?;
     let interrupt = Interrupt::listen()?;
     let (mut driver, _claim) = transfer::driver(&args.wire)?;
@@ -89,7 +89,7 @@ impl Server<'_> {
             if self.reports.len() as u64 >= wanted || interrupt.wanted() {
                 return Ok(());
             }
-            // Only a single connection has a file to wait for.
+            // Only a single connection can wait for its file.
             let interest = match self.connections.as_slice() {
                 [only] => Interest { input: None, output: only.drain.waits_for(&self.driver, only.id) },
                 _ => Interest::default(),
@@ -106,14 +106,14 @@ impl Server<'_> {
             let Some(id) = self.driver.stack.accept(self.args.port) else { break };
             self.accepted += 1;
             let mut drain = Drain::new(self.output.take().unwrap_or(Output::Nowhere));
-            // Who has something says it; everybody else closes when the peer does.
+            // A side with data sends it; any other side closes when the peer does.
             let mut feed = Feed::new(match &self.args.answer {
                 Some(file) => Input::open(file)?,
                 None => Input::Zeros(self.args.source.unwrap_or(0)),
             });
             let begin = self.driver.now();
             if let Some(partial) = drain.partial() {
-                // A new connection has room for a line.
+                // A new connection has buffer for a line.
                 self.driver.stack.write(begin, id, partial.greeting().as_bytes());
             }
             if self.args.wire.sha256 && !self.args.resume {
@@ -148,7 +148,7 @@ impl Server<'_> {
         Ok(())
     }
 
-    /// What there is to say of a connection that is over.
+    /// Prints the result of a finished connection.
     fn ended(&self, at: usize) -> Option<Report> {
         let connection = &self.connections[at];
         let state = self.driver.stack.connection(connection.id).map(Connection::state);
@@ -166,7 +166,7 @@ impl Server<'_> {
         Some(report)
     }
 
-    /// Resets a connection, so that the peer learns at once that nobody takes its bytes.
+    /// Resets a connection, so that the peer learns at once that nobody reads its data.
     fn give_up(&mut self, at: usize, why: &str) {
         let connection = &self.connections[at];
         let report = Report::of(&self.driver, connection.id, connection.begin, self.cc);
@@ -186,7 +186,7 @@ impl Server<'_> {
             let (have, total) = partial.progress();
             let all = total.map_or(String::new(), |total| format!(" of {total}"));
             format!(
-                "; {have}{all} bytes are kept in {}, with which the same commands go on",
+                "; {have}{all} bytes are kept in {}, from which the same commands continue",
                 partial.part().display()
             )
         });

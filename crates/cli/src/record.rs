@@ -9,10 +9,10 @@ use crate::args::RecordArgs;
 use crate::failure::Failure;
 use crate::output::{Kind, Target};
 
-/// Probes closer than this would measure the two hosts.
+/// Closer probes would measure the two hosts instead of the path.
 const LEAST_INTERVAL: Duration = Duration::from_micros(500);
 
-/// All probes are kept until the end.
+/// All probes stay in memory until the end.
 const MOST_DURATION: Duration = Duration::from_secs(24 * 3600);
 
 /// Answers probes, or measures and writes a scenario.
@@ -38,7 +38,7 @@ pub fn record(args: &RecordArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The address of a host that may have a port.
+/// Returns the address of a host with an optional port.
 fn address(host: &str) -> Result<SocketAddr, Failure> {
     let found = host.to_socket_addrs().or_else(|_| (host, PORT).to_socket_addrs());
     let mut found = found.map_err(|error| Failure::Request(format!("{host}: {error}")))?;

@@ -1,8 +1,8 @@
-//! Transfers that go on where an earlier one broke off, and are compared in the end.
+//! Transfers that resume an interrupted one and verify the result.
 //!
-//! Both ends speak a few lines around the bytes of the file (docs/on-the-wire.md): the receiver says how many bytes it has and their
-//! SHA-256, the sender how many there are in all; then come the rest and the SHA-256 of the whole, and the receiver says whether it
-//! has the same.
+//! Both ends exchange a few lines around the file (docs/on-the-wire.md). The receiver sends the number of bytes that
+//! it has and their SHA-256, the sender the total number. Then the sender sends the rest and the SHA-256 of the whole
+//! file, and the receiver confirms that its file is equal.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, Write};
@@ -12,59 +12,56 @@ use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
 
-/// What every line begins with.
+/// Prefix of every line.
 const WORD: &str = "bentpipe-resume 1";
-/// No line is longer.
+/// Maximum length of a line.
 const LONGEST: usize = 120;
-/// Bytes that are read at a time to be compared: between two pieces the connection has its turn.
+/// Bytes that are hashed at a time; the connection is served between two pieces.
 const PIECE: usize = 4 << 20;
 /// Hexadecimal digits of a SHA-256.
 const DIGITS: usize = 64;
 
-/// What the receiver says in the end.
+/// Last line of the receiver.
 const SAME: &str = "same";
 const DIFFERENT: &str = "different";
 
-/// A digest in hexadecimal digits.
+/// Formats a digest in hexadecimal digits.
 pub fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn strange(line: &[u8]) -> Failure {
     let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST)]).into_owned();
-    Failure::Work(format!("the other end said {line:?}, accepted: an end with --resume at both"))
+    Failure::Work(format!("the other end sent {line:?}, accepted: --resume at both ends"))
 }
 
-/// The sender's half.
+/// State of the sender.
 pub struct Offer {
     file: File,
     path: PathBuf,
     total: u64,
     hash: Sha256,
-    /// Bytes of the file that are hashed.
+    /// Number of hashed bytes of the file.
     read: u64,
-    /// What the receiver has: bytes and digits.
+    /// The receiver's part: number of bytes and digest.
     theirs: Option<(u64, String)>,
 }
 
-/// The rest of an offered file, with what stands around it.
+/// The rest of the file, with the lines around it.
 pub struct Rest {
     head: Vec<u8>,
     file: File,
     left: u64,
     hash: Sha256,
-    /// Of the whole file, once they are out.
+    /// Digest of the whole file, after everything was read.
     digits: Option<String>,
 }
 
 impl Offer {
-    /// Of a file, which must not grow meanwhile.
+    /// Opens a file, which must not grow during the transfer.
     pub fn of(path: &Path) -> Result<Self, Failure> {
-        let refused = |what: &str| {
-            Failure::Request(format!(
-                "--resume: found {what}, accepted: a file of which any part can be read"
-            ))
-        };
+        let refused =
+            |what: &str| Failure::Request(format!("--resume: found {what}, accepted: a regular file"));
         let file = File::open(path)
             .map_err(|error| Failure::Request(format!("cannot read {}: {error}", path.display())))?;
         let metadata = file.metadata().map_err(|error| refused(&error.to_string()))?;
@@ -75,12 +72,13 @@ impl Offer {
         Ok(Self { file, path, total, hash, read: 0, theirs: None })
     }
 
-    /// True once the receiver has said what it has: then there may be much to read.
+    /// True after the receiver's first line; then a long part may have to be hashed.
     pub fn is_busy(&self) -> bool {
         self.theirs.is_some()
     }
 
-    /// Goes on, given all that the receiver has said so far; the rest of the file once it is known to fit to what the receiver has.
+    /// Continues with all that the receiver has sent so far. Returns the rest of the file after the receiver's part
+    /// was verified.
     pub fn step(&mut self, said: &[u8]) -> Result<Option<Rest>, Failure> {
         if self.theirs.is_none() {
             let Some(end) = said.iter().position(|byte| *byte == b'\n') else {
@@ -123,29 +121,29 @@ impl Offer {
         }))
     }
 
-    /// What the receiver's last word means, given all that it said.
+    /// Returns the result from all that the receiver has sent.
     pub fn verdict(said: &[u8]) -> Option<String> {
         let text = String::from_utf8_lossy(said);
         match text.lines().nth(1).and_then(|line| line.strip_prefix(WORD)).map(str::trim) {
             Some(SAME) => None,
-            Some(DIFFERENT) => Some("what arrived has another SHA-256 than what was sent".to_owned()),
-            _ => Some("the receiver did not say that it has the whole file".to_owned()),
+            Some(DIFFERENT) => Some("the received data has another SHA-256 than the sent data".to_owned()),
+            _ => Some("the receiver did not confirm the whole file".to_owned()),
         }
     }
 }
 
 impl Rest {
-    /// Bytes of the file that are not read yet.
+    /// Returns the number of bytes of the file not yet read.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// SHA-256 of the whole file in hexadecimal digits, once all of it is read.
+    /// Returns the SHA-256 of the whole file in hexadecimal digits, after everything was read.
     pub fn digits(&self) -> Option<String> {
         self.digits.clone()
     }
 
-    /// The next piece, of at most so many bytes; empty at the end.
+    /// Returns the next piece of at most `most` bytes; empty at the end.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.head.is_empty() && self.left == 0 {
             if self.digits.is_some() {
@@ -172,7 +170,7 @@ impl Rest {
     }
 }
 
-/// The receiver's half: a file that stands beside its path, with `.part` behind its name, until it is whole and the same.
+/// State of the receiver. The file has the suffix `.part` until it is complete and verified.
 pub struct Partial {
     file: File,
     part: PathBuf,
@@ -180,17 +178,17 @@ pub struct Partial {
     hash: Sha256,
     have: u64,
     total: Option<u64>,
-    /// A line that is not complete yet.
+    /// Incomplete line.
     line: Vec<u8>,
     same: Option<bool>,
 }
 
 impl Partial {
-    /// Goes on with what an earlier transfer left, or begins.
+    /// Continues the part of an earlier transfer, or starts a new one.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         if fs::symlink_metadata(path).is_ok() {
             return Err(Failure::Request(format!(
-                "{}: found something, accepted: a path where nothing is; nothing was written",
+                "{}: found a file, accepted: a path without a file; nothing was written",
                 path.display()
             )));
         }
@@ -220,27 +218,27 @@ impl Partial {
         Ok(Self { file, part, path, hash, have, total, line, same })
     }
 
-    /// What to say at first.
+    /// Returns the first line.
     pub fn greeting(&self) -> String {
         format!("{WORD} {} {}\n", self.have, self.digits())
     }
 
-    /// Where the bytes are kept meanwhile.
+    /// Returns the path of the part.
     pub fn part(&self) -> &Path {
         &self.part
     }
 
-    /// SHA-256 of what is there, in hexadecimal digits.
+    /// Returns the SHA-256 of the part in hexadecimal digits.
     pub fn digits(&self) -> String {
         hex(&self.hash.clone().finalize())
     }
 
-    /// Bytes that are there, and of how many if that is known.
+    /// Returns the number of bytes of the part, and the total if known.
     pub fn progress(&self) -> (u64, Option<u64>) {
         (self.have, self.total)
     }
 
-    /// Takes what arrived.
+    /// Stores received data.
     pub fn take(&mut self, mut bytes: &[u8]) -> Result<(), Failure> {
         while !bytes.is_empty() {
             let Some(total) = self.total else {
@@ -284,29 +282,29 @@ impl Partial {
         if total < self.have { Err(strange(&self.line)) } else { Ok(total) }
     }
 
-    /// What to say in the end, if all has come.
+    /// Returns the last line, if everything has arrived.
     pub fn last_word(&self) -> Option<String> {
         self.same.map(|same| format!("{WORD} {}\n", if same { SAME } else { DIFFERENT }))
     }
 
-    /// Gives a whole file its name.
+    /// Gives the complete file its name.
     pub fn finish(self) -> Result<(), Failure> {
         let failed =
             |error: io::Error| Failure::Work(format!("cannot write {}: {error}", self.path.display()));
         match self.same {
             Some(true) => {
                 self.file.sync_all().map_err(failed)?;
-                // A link is never made over something else.
+                // A hard link never replaces an existing file.
                 fs::hard_link(&self.part, &self.path).map_err(failed)?;
                 fs::remove_file(&self.part).map_err(failed)
             }
             Some(false) => {
                 fs::remove_file(&self.part).map_err(failed)?;
                 Err(Failure::Work(
-                    "what arrived has another SHA-256 than what was sent; it is not kept".into(),
+                    "the received data has another SHA-256 than the sent data; it is not kept".into(),
                 ))
             }
-            None => Err(Failure::Work("the stream ended before the file was whole".into())),
+            None => Err(Failure::Work("the stream ended before the file was complete".into())),
         }
     }
 }
@@ -317,7 +315,7 @@ mod tests {
 
     const DATA: &[u8] = b"the quick brown fox jumps over the lazy dog";
 
-    /// What `offer` sends to an end that has greeted.
+    /// Returns the data that `offer` sends to a receiver with this first line.
     fn sent(offer: &mut Offer, greeting: &str) -> Result<Vec<u8>, Failure> {
         assert!(offer.step(&greeting.as_bytes()[..5]).unwrap().is_none(), "half a line says nothing");
         let mut rest = offer.step(greeting.as_bytes())?.expect("a small file is read at once");

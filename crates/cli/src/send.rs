@@ -17,17 +17,17 @@ use crate::resume::Offer;
 use crate::transfer::{self, Drain, End, Feed, Input, Output, PATIENCE, Progress, Report};
 use crate::transfer_args::SendArgs;
 
-/// How long the peer may take to close its direction after ours, if nobody wants what it says.
+/// Time for the peer to close its direction after ours, if its data is not wanted.
 const LINGER: Duration = Duration::from_secs(3);
-/// How long the peer's last segment is answered again before the stack is gone.
+/// Time for which the peer's last segment is answered before the stack ends.
 const FAREWELL: Duration = Duration::from_millis(300);
 
-/// After so long without an answer to a SYN, which has been repeated once by then, something on the way is probably wrong.
+/// Time without an answer to the SYN, repeated once by then, after which a hint is printed.
 const SILENCE: Duration = Duration::from_millis(2500);
-/// What a reset means before there is a connection.
+/// Meaning of a reset before the connection is established.
 const REFUSED: &str = "the connection was refused: nothing listens on that port";
 
-/// A transfer under way.
+/// A transfer in progress.
 struct Sending {
     driver: Driver,
     id: Id,
@@ -37,19 +37,19 @@ struct Sending {
     trace: Option<Trace>,
     feed: Feed,
     drain: Drain,
-    /// Somebody wants all that the peer says.
+    /// True if the peer's data is wanted.
     wants_reply: bool,
-    /// All that happened so far.
+    /// All events so far.
     events: Events,
-    /// What to say if the peer does not answer at all.
+    /// Hint for a peer that does not answer.
     silence: Option<String>,
-    /// A file of which the peer may have a part, until that is known.
+    /// A file of which the peer may have a part, until this is known.
     offer: Option<Offer>,
-    /// The peer says in the end whether it has the same file.
+    /// True if the peer verifies the file at the end.
     compares: bool,
 }
 
-/// The events of the connection, on their way into a file.
+/// Writer of the connection's events.
 struct Trace {
     target: Target,
     lines: JsonLines<Box<dyn Write + Send>, fn(u32) -> String>,
@@ -62,7 +62,7 @@ impl Trace {
         Ok(Self { lines: JsonLines::new(target.events()?, name), target })
     }
 
-    /// Writes what happened since the last time; the connection began at `begin`.
+    /// Writes the events since the last call; `begin` is the start of the connection.
     fn drain(&mut self, driver: &mut Driver, id: Id, begin: Instant) {
         while let Some((at, event)) = driver.stack.poll_trace(id) {
             self.lines.record(&Record { at: Instant::ZERO + at.since(begin), source: 0, event });
@@ -102,7 +102,7 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         .connect(begin, remote, config)
         .map_err(|why| Failure::Request(format!("cannot connect to {remote}: {why}")))?;
     let trace = trace.map(|target| Trace::start(target, &mut driver, id)).transpose()?;
-    // The first packet does not wait until the buffer is full.
+    // The first packet must not wait for a full buffer.
     driver.flush();
     let mut sending = Sending {
         driver,
@@ -134,7 +134,7 @@ fn no_file() -> Failure {
     Failure::Request("found no FILE, accepted: a path, `-` for standard input, or --zeros BYTES".into())
 }
 
-/// The first address of the host that packets of ours can get to, and the network that they come from.
+/// Returns the first address of the host that the stack can reach, and the stack's network for it.
 fn resolve(args: &SendArgs) -> Result<(Network, SocketAddr), Failure> {
     let found = args
         .to
@@ -142,7 +142,7 @@ fn resolve(args: &SendArgs) -> Result<(Network, SocketAddr), Failure> {
         .map_err(|error| Failure::Request(format!("found `{}`, accepted: HOST:PORT ({error})", args.to)))?;
     let mut refused = None;
     for remote in found {
-        // ::ffff:192.0.2.1 is 192.0.2.1 to the host that has it.
+        // ::ffff:192.0.2.1 is 192.0.2.1 for its host.
         let remote = SocketAddr::new(remote.ip().to_canonical(), remote.port());
         let ours = args.wire.address.iter().find(|network| network.own.is_ipv4() == remote.is_ipv4());
         match ours.map(|network| (network, network.check_reach(remote.ip()))) {
@@ -157,15 +157,14 @@ fn resolve(args: &SendArgs) -> Result<(Network, SocketAddr), Failure> {
     Err(refused.unwrap_or_else(none))
 }
 
-/// Why nothing from `network` gets to the address of `to`, and what does.
+/// Returns the reason why packets from `network` cannot reach `to`, with an alternative.
 fn out_of_reach(to: &str, (network, remote): (&Network, IpAddr), why: Unreachable) -> Failure {
     let accepted = match why {
         Unreachable::Own => {
             "another host; two stacks on one host need two networks (--address 10.105.0.6/30)".to_owned()
         }
         _ => format!(
-            "a host that packets from {} get to; this host itself is {} there, with servers that listen on all addresses, not only on \
-             loopback",
+            "a host that packets from {} reach; from there this host is {}, for servers that listen on all addresses and not only on loopback",
             network.own,
             network.kernel()
         ),
@@ -174,7 +173,7 @@ fn out_of_reach(to: &str, (network, remote): (&Network, IpAddr), why: Unreachabl
 }
 
 impl Sending {
-    /// Runs until all is acknowledged; returns why it was not.
+    /// Runs until everything is acknowledged, or returns the reason of the failure.
     fn run(&mut self, progress: &Progress, interrupt: &Interrupt) -> Result<Option<String>, Failure> {
         let mut ready = Ready::default();
         let mut acknowledged_at = None;
@@ -211,7 +210,7 @@ impl Sending {
                 input: self.feed.waits_for(),
                 output: self.drain.waits_for(&self.driver, self.id),
             };
-            // A file that is being compared goes on at once.
+            // Hashing of a file continues at once.
             let is_busy = self.offer.as_ref().is_some_and(Offer::is_busy);
             let patience = if is_busy { Duration::ZERO } else { PATIENCE };
             ready = self
@@ -221,7 +220,7 @@ impl Sending {
         }
     }
 
-    /// Finds out what the peer has of the file; once that is known, the rest of it is sent.
+    /// Learns the peer's part of the file, then sends the rest.
     fn go_on_with_offer(&mut self, progress: &Progress) -> Result<(), Failure> {
         let Some(offer) = &mut self.offer else { return Ok(()) };
         let Some(rest) = offer.step(self.drain.words())? else { return Ok(()) };
@@ -231,7 +230,7 @@ impl Sending {
         Ok(())
     }
 
-    /// Resets the connection, so that the peer does not wait for what will not come.
+    /// Resets the connection, so that the peer does not wait for missing data.
     fn abort(&mut self) {
         self.driver.stack.abort(self.driver.now(), self.id);
         self.driver.flush();
@@ -265,7 +264,7 @@ impl Sending {
         Some(why.to_owned())
     }
 
-    /// Says once what may be wrong if nothing comes back.
+    /// Prints a hint once if no answer arrives.
     fn mention_silence(&mut self, progress: &Progress) {
         let silent = self.state() == State::SynSent && self.driver.now().since(self.begin) > SILENCE;
         if let Some(text) = self.silence.take_if(|_| silent) {
@@ -273,7 +272,7 @@ impl Sending {
         }
     }
 
-    /// Says what happened, and answers what the peer may still repeat.
+    /// Prints the result, and answers segments that the peer still repeats.
     fn finish(mut self, args: &SendArgs, failure: Option<String>) -> Result<(), Failure> {
         let report = Report::of(&self.driver, self.id, self.begin, self.cc);
         let report = report.ok_or_else(|| Failure::Work("the connection is gone".into()))?;

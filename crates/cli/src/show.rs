@@ -11,13 +11,13 @@ pub fn show(args: &ShowArgs) -> Result<(), Failure> {
     output::print(&draft(&args.world, &args.proxies)?.scenario()?.to_toml())
 }
 
-/// The scenario that the user named, with the changes.
+/// Returns the user's scenario with the changes.
 pub fn draft(world: &World, proxies: &Proxies) -> Result<Draft, Failure> {
     let mut draft = Draft::load(&world.scenario)?;
     set_all(&mut draft, world)?;
     if let Some(path) = &proxies.proxy {
         draft.set_proxies(path, proxies.proxy_class.as_deref())?;
-        // What is set here wins over what any file says.
+        // These settings override every file.
         set_all(&mut draft, world)?;
     }
     Ok(draft)

@@ -1,4 +1,4 @@
-//! Results and traces as Parquet files, and finished runs kept in a folder: `--out`, `--trace FILE.parquet`, `--keep`.
+//! Results and traces as Parquet files, and the store of finished runs: `--out`, `--trace FILE.parquet`, `--keep`.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use bentpipe_table::{Kind as Rows, Parquet, RecordBatch, SchemaRef, TraceError, 
 use crate::failure::Failure;
 use crate::output::{self, Kind, Target, Writer};
 
-/// Opens the file of a table if a path is given.
+/// Opens the file of a table if there is a path.
 pub fn open(path: Option<&PathBuf>) -> Result<Option<Target>, Failure> {
     output::open(path, Kind::Table)
 }
@@ -25,7 +25,7 @@ pub fn keeper(folder: &Path, prepared: &Prepared) -> Result<Keeper, Failure> {
     Keeper::open(folder, prepared).map_err(Failure::Request)
 }
 
-/// Measures the runs of a comparison that `keeper` does not know yet.
+/// Measures the runs of a comparison that `keeper` does not have.
 pub fn measure(
     of: (&Prepared, usize),
     keeper: Keeper,
@@ -35,7 +35,7 @@ pub fn measure(
     bentpipe_table::measure(of, Some(keeper), stop, observe).map_err(Failure::Work)
 }
 
-/// Begins a trace as a table.
+/// Opens the table of a trace.
 pub fn begin(scenario: &Scenario, target: &Target) -> Result<Trace, Failure> {
     let names = Names::of(scenario).map_err(Unsimulated::from)?;
     Ok(Trace::in_file(&names, Box::new(target.writer()?)).map_err(Unsimulated::from)?)
@@ -50,24 +50,24 @@ pub fn finish(trace: Trace) -> Result<(), Failure> {
     }
 }
 
-/// Writes one line for each flow of a run of `scenario`.
+/// Writes one row per flow of a run of `scenario`.
 pub fn write_flows(target: Target, scenario: &Scenario, run: &Simulated) -> Result<(), Failure> {
     let flows = columns::outcome(&run.outcome, Part::Flows);
     write_table(target, &batch(Rows::Run, flows, &[("bentpipe.scenario", scenario.to_toml())]))
 }
 
-/// Writes one line for each run of a comparison over `base`.
+/// Writes one row per run of a comparison over `base`.
 pub fn write_runs(target: Target, base: &Scenario, comparison: &Comparison) -> Result<(), Failure> {
     let runs = columns::runs(comparison);
     write_table(target, &batch(Rows::Runs, runs, &[("bentpipe.scenario", base.to_toml())]))
 }
 
-/// Writes a table and puts the file in its place.
+/// Writes a table and gives the complete file its name.
 pub fn write_table(target: Target, batch: &RecordBatch) -> Result<(), Failure> {
     write_tables(target, (&batch.schema(), std::slice::from_ref(batch)))
 }
 
-/// Writes a table of several batches and puts the file in its place.
+/// Writes a table of several batches and gives the complete file its name.
 pub fn write_tables(target: Target, (schema, batches): (&SchemaRef, &[RecordBatch])) -> Result<(), Failure> {
     let write = |writer: Writer| {
         let mut file = Parquet::new(writer, schema.clone())?;

@@ -1,4 +1,4 @@
-//! The real binary, from outside.
+//! Tests of the binary by its arguments, output and exit codes.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const BENTPIPE: &str = env!("CARGO_BIN_EXE_bentpipe");
 
-/// A world that takes milliseconds.
+/// Scenario that runs in milliseconds.
 const SMALL: [&str; 4] = ["--set", "duration=5 s", "--set", "flow.bulk.count=2"];
 
 fn bentpipe(args: &[&str]) -> Output {
@@ -190,7 +190,7 @@ fn a_wrong_file_is_refused_with_its_line() {
     refused(&["run", path.to_str().unwrap()], "world.toml:2");
 }
 
-/// These would take hours if the path were tried only after the work.
+/// These would take hours if the path were checked only after the work.
 #[test]
 fn unwritable_paths_are_refused_before_the_work() {
     let long = ["--set", "duration=100000000 s"];

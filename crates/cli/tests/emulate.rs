@@ -1,6 +1,7 @@
-//! `bentpipe emulate` on real namespaces. It needs root, `ip`, `nft` and `ping`; what lacks them says so and passes.
+//! `bentpipe emulate` in real namespaces. The tests need root, `ip`, `nft` and `ping`; without them they print a
+//! reason and pass.
 //!
-//! The bounds on time are loose: a busy machine may be late. What the emulator itself measures of that is not tested here.
+//! Time limits are loose, because a busy machine may be late. The accuracy of the emulator is not tested here.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,10 +12,10 @@ use std::time::{Duration, Instant};
 use bentpipe_emu::{At, Hop, Path};
 use bentpipe_net::{LinkConfig, LossModel, Schedule};
 
-/// Settings of the host are compared before and after, so one test at a time.
+/// One test at a time, because the host's settings are compared before and after.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The right to run, unless something is missing.
+/// Guard of a test; `None` if something is missing.
 fn ready(programs: &[&str]) -> Option<MutexGuard<'static, ()>> {
     let runs = |program: &str, arguments: &[&str]| {
         let mut command = Command::new(program);
@@ -40,7 +41,7 @@ fn bentpipe(arguments: &[&str]) -> Command {
     command
 }
 
-/// Output of `bentpipe emulate ARGUMENTS -- sh -c SCRIPT`.
+/// Returns the output of `bentpipe emulate ARGUMENTS -- sh -c SCRIPT`.
 fn emulate(arguments: &[&str], script: &str) -> Output {
     let mut command = bentpipe(&["emulate"]);
     command.args(arguments).args(["--", "sh", "-c", script]);
@@ -52,7 +53,7 @@ fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What `ping` measured, in milliseconds.
+/// Returns the round-trip times of `ping` in milliseconds.
 fn rtts_ms(text: &str) -> Vec<f64> {
     let times = text.lines().filter_map(|line| line.split_once("time=")?.1.split(' ').next()?.parse().ok());
     times.collect()
@@ -62,12 +63,12 @@ fn least(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
-/// Everything of the host that an emulation may touch.
+/// Returns all settings of the host that an emulation may change.
 fn host() -> String {
     let script = "ip -o link; ip -o address; ip rule; ip route show table all; ip -6 route show table all; nft list ruleset; \
                   grep -r . /proc/sys/net/ipv4/conf/*/forwarding /proc/sys/net/ipv6/conf/*/forwarding";
     let output = Command::new("sh").args(["-c", script]).output().unwrap();
-    // Counters of time, such as what is left of an address's life, are not settings.
+    // Counters of time, such as the remaining lifetime of an address, are not settings.
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.lines().map(|line| line.split("valid_lft").next().unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
@@ -143,7 +144,7 @@ fn packets_are_as_long_as_those_of_the_scenario_and_what_has_no_effect_is_named(
     assert!(!said.contains("tcp.mss") && !said.contains("tcp.header"), "{said}");
 }
 
-/// The way back leads over a link of its own.
+/// The way back uses another link.
 #[test]
 fn delays_that_a_shorthand_leaves_are_told() {
     let Some(_alone) = ready(&[]) else { return };
@@ -152,7 +153,7 @@ fn delays_that_a_shorthand_leaves_are_told() {
     assert!(said.contains("260 ms of `spot`, reverse"), "{said}");
 }
 
-/// Also what the shell of a server started in its turn: the death of the shell alone would not reach it.
+/// Includes the child of a server's shell, which the death of the shell alone would not end.
 #[test]
 fn servers_do_not_outlive_a_crash() {
     let Some(_alone) = ready(&["python3"]) else { return };
@@ -165,13 +166,13 @@ fn servers_do_not_outlive_a_crash() {
     let server = format!("tail -f {path} & python3 -m http.server 8000 2>&1; true");
     let mut command = bentpipe(&["emulate", "geo-single", "--listen", &server, "--", "sleep", "60"]);
     let mut emulation = Emulation(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
-    // The emulation itself, the shell of the server, and what that started.
+    // The emulation, the shell of the server, and its child.
     wait_until(|| alive() >= 3, "the server runs");
     emulation.end_by("KILL");
     wait_until(|| alive() == 0, "nothing of it is left");
 }
 
-/// Programs that the command started, also one in a session of its own whose parent has ended.
+/// Programs of the command, also one in another session whose parent has ended.
 #[test]
 fn nothing_that_the_command_started_outlives_the_emulation() {
     let Some(_alone) = ready(&[]) else { return };
@@ -196,11 +197,11 @@ fn nothing_that_the_command_started_outlives_the_emulation() {
     assert_eq!(alive(), 0, "nor after the end of the command");
 }
 
-/// An emulation that does nothing for a minute.
+/// Starts an emulation that sleeps for a minute.
 struct Emulation(Child);
 
 impl Emulation {
-    /// Waits until the host is changed.
+    /// Waits until the host's settings have changed.
     fn start() -> Self {
         let mut command = bentpipe(&["emulate", "geo-single", "--", "sleep", "60"]);
         let emulation = Self(command.stderr(Stdio::null()).spawn().unwrap());
@@ -217,7 +218,7 @@ impl Emulation {
 
 impl Drop for Emulation {
     fn drop(&mut self) {
-        // A test that has failed may leave it running; otherwise it has ended.
+        // After a failed test it may still run.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -271,12 +272,12 @@ http.server.HTTPServer((\"0.0.0.0\", 80), Handler).serve_forever()'";
     assert!((2.07..2.7).contains(&time), "{time} s");
 }
 
-/// What `bentpipe send --json` said.
+/// Returns the output of `bentpipe send --json`.
 fn report(output: &Output) -> serde_json::Value {
     serde_json::from_str(&stdout(output)).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-/// The delay of these hops in the beginning, in milliseconds.
+/// Returns the initial delays of these hops in milliseconds.
 fn delay_ms(hops: &[Hop]) -> f64 {
     let first = |hop: &Hop| match &hop.config.delay_one_way {
         Schedule::Constant(delay) => delay.as_millis_f64(),
@@ -295,7 +296,7 @@ fn the_delay_through_a_constellation_is_that_of_the_plan() {
         let planned = delay_ms(&path.up) + delay_ms(&path.down);
         let output = emulate(&[name], "ping -c 10 -i 0.1 $BENTPIPE_HOST");
         let rtt = least(&rtts_ms(&stdout(&output)));
-        // A satellite at 7.5 km/s changes the way of a packet by less than 0.1 ms in a second.
+        // At 7.5 km/s a satellite changes the path by less than 0.1 ms per second.
         assert!(
             (planned - 0.2..planned + 8.0).contains(&rtt),
             "{name}: planned {planned} ms, found {rtt} ms"
@@ -307,7 +308,7 @@ fn the_delay_through_a_constellation_is_that_of_the_plan() {
 fn shorthands_change_any_scenario_and_what_is_left_out_is_named() {
     let Some(_alone) = ready(&[]) else { return };
     let short = ["--rate", "10mbit", "--delay-one-way", "100ms", "--loss", "0", "--queue", "50p"];
-    // What the other links of the path add, there and back: the lease, the backbone and the return channel, the wired link.
+    // Delays of the other links of the path, there and back: leased line, backbone, return channel, wired link.
     for (name, beside) in
         [("leo-starlink", 4.0..12.0), ("vsat-rain", 280.0..310.0), ("wired-snoop", 50.0..70.0)]
     {
@@ -335,7 +336,7 @@ fn handovers_hold_packets_up() {
     let arguments: Vec<&str> = ["leo-starlink"].into_iter().chain(settings).collect();
     let count = ((handover + 1.5) / 0.05) as u32;
     let rtts = rtts_ms(&stdout(&emulate(&arguments, &format!("ping -c {count} -i 0.05 $BENTPIPE_HOST"))));
-    // What comes in the first sixth of the pause waits for most of it, and nothing is lost.
+    // A packet from the first sixth of the pause waits for most of it, and nothing is lost.
     let longest = rtts.iter().copied().fold(0.0, f64::max) - least(&rtts);
     assert!(
         (245.0..345.0).contains(&longest) && rtts.len() == count as usize,
@@ -351,7 +352,7 @@ fn a_shared_return_channel_makes_its_terminal_ask_for_room() {
         let setting = format!("link.spot.reverse.medium={medium}");
         rtts_ms(&stdout(&emulate(&["geo-vsat", "--set", &setting], "ping -c 1 $BENTPIPE_HOST")))[0]
     };
-    // 50 and 250 ms, there and back; on demand, a request and its answer cross the satellite before.
+    // 50 and 250 ms, there and back. With demand assignment, a request and its answer cross the satellite first.
     let (free, on_demand) = (rtt("none"), rtt("tdma-dama"));
     assert!((600.0..615.0).contains(&free), "{free} ms");
     assert!(on_demand >= 1100.0, "{on_demand} ms");
@@ -412,12 +413,12 @@ fn our_tcp_stands_at_both_ends_of_the_path() {
         );
         let report = report(&emulate(&[&path[..], &["--listen", &server]].concat(), &script));
         assert_eq!((&report["sent_bytes"], &report["cc"]), (&500_000.into(), &"vegas".into()));
-        // The queue is empty for the first round trips, and nobody is early.
+        // The queue is empty for the first round trips, and no packet is early.
         assert!(report["srtt_ms"].as_f64().unwrap() >= 60.0, "{report}");
         let trace = std::fs::read_to_string(trace).unwrap();
         let windows = trace.lines().filter(|line| line.contains("\"event\":\"window\"")).count();
         assert!(windows > 10, "{trace}");
-        // As the scenario has it, which says nothing of today's ten segments.
+        // The scenario's initial window, not today's ten segments.
         assert!(trace.contains("\"cwnd\":1.0,"), "{trace}");
     }
 }
@@ -470,7 +471,8 @@ fn streams_are_whole_over_a_hostile_path() {
     }
 }
 
-/// Both ends are ECN-capable, ours in either role: the queue marks instead of dropping, and who sends slows down.
+/// Both ends support ECN, the engine in either role: the queue marks instead of dropping, and the sender reduces its
+/// window.
 #[test]
 fn congestion_marks_are_understood_between_our_tcp_and_the_kernels() {
     let Some(_alone) = ready(&["python3"]) else { return };
@@ -587,7 +589,8 @@ fn without_root_there_is_a_world_of_its_own() {
     // A copy where everybody may read it; the build folder may be private.
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let binary = folder.path().join("bentpipe");
-    // Not by this process: a child that another test starts meanwhile would hold the file open for writing, and nothing could run it.
+    // A separate process copies it: a child of another test could hold the file open for writing, so that it could
+    // not be executed.
     let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_bentpipe")).arg(&binary).status().unwrap();
     assert!(copied.success());
     open_to_all(folder.path());
@@ -633,7 +636,7 @@ fn ask(method: &str, body: &str) -> std::io::Result<String> {
     Ok(answer)
 }
 
-/// Where the test of HTTP listens.
+/// Address of the HTTP test.
 const REMOTE: &str = "127.0.0.1:47521";
 
 #[test]
@@ -656,7 +659,7 @@ fn knobs_turn_while_the_command_runs() {
     for ignored in [r#"{"flow.bulk.count": 3}"#, r#"{"tcp.mss": "500 bytes"}"#, r#"{"seed": 3}"#] {
         let refused = ask("PATCH", ignored).unwrap();
         assert!(
-            refused.starts_with("HTTP/1.1 400") && refused.contains("changes nothing of the path"),
+            refused.starts_with("HTTP/1.1 400") && refused.contains("without effect on the path"),
             "{refused}"
         );
     }
@@ -684,7 +687,7 @@ fn what_passes_is_recorded_and_summed_up() {
     assert_eq!(summary["up"][0]["stats"]["delivered_packets"], 3);
     assert_eq!(summary["down"][0]["stats"]["delivered_bytes"], 3 * 128);
     assert_eq!(summary["fidelity"]["packets"], 6);
-    // Six packets of 128 bytes, each in a block of 32 bytes more.
+    // Six packets of 128 bytes, each in a block with 32 bytes more.
     let blocks = std::fs::read(&pcap).unwrap();
     let packets = blocks.windows(8).filter(|window| *window == [6, 0, 0, 0, 160, 0, 0, 0]).count();
     assert_eq!(packets, 6);
@@ -728,7 +731,7 @@ fn rate_mbps(link: &LinkConfig) -> f64 {
     }
 }
 
-/// The median of the table.
+/// Returns the median of the table.
 fn typical_delay_ms(link: &LinkConfig) -> f64 {
     let Schedule::Table { points, .. } = &link.delay_one_way else { panic!("{link:?}") };
     let mut delays: Vec<f64> = points.iter().map(|(_, delay)| delay.as_millis_f64()).collect();
@@ -736,7 +739,7 @@ fn typical_delay_ms(link: &LinkConfig) -> f64 {
     delays[delays.len() / 2]
 }
 
-/// The mean of the first three seconds.
+/// Returns the mean of the first three seconds.
 fn mean_loss(link: &LinkConfig) -> f64 {
     let LossModel::Schedule { points, .. } = &link.loss.model else { panic!("{link:?}") };
     let at =

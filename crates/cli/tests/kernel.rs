@@ -1,7 +1,7 @@
-//! `bentpipe kernel` on the kernel of this machine: loads, transfers in a network namespace, unloads.
+//! `bentpipe kernel` with this machine's kernel: loads, transfers in a network namespace, unloads.
 //!
-//! It needs root, a build with `--features kernel`, and a kernel that takes congestion controls in BPF; what lacks them says so and passes.
-//! `BENTPIPE_KERNEL_BYTES=100000000` is the long form.
+//! The tests need root, a build with `--features kernel`, and a kernel with congestion control in BPF; otherwise they
+//! print a reason and pass. `BENTPIPE_KERNEL_BYTES=100000000` is the long form.
 #![cfg(feature = "kernel")]
 
 mod network;
@@ -16,10 +16,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is loaded is the machine's: one test at a time.
+/// One test at a time, because loaded algorithms belong to the whole machine.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The right to run, unless something is missing or somebody else's algorithms are loaded.
+/// Guard of a test; `None` if something is missing or algorithms are already loaded.
 fn ready() -> Option<MutexGuard<'static, ()>> {
     let doctor = bentpipe(&["kernel", "doctor"]);
     if doctor.status.code() == Some(3) {
@@ -34,7 +34,7 @@ fn ready() -> Option<MutexGuard<'static, ()>> {
     Some(alone)
 }
 
-/// One of these programs is missing, which is said.
+/// A missing program is printed.
 fn lacks(programs: &[&str]) -> bool {
     let missing = programs.iter().find(|program| {
         let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
@@ -55,7 +55,7 @@ fn lacks_groups() -> bool {
     lacks
 }
 
-/// `doctor` says that something does not work, or not for everything.
+/// `doctor` reports something that does not work at all or not everywhere.
 fn doctor_doubts(what: &str) -> bool {
     let found = String::from_utf8_lossy(&bentpipe(&["kernel", "doctor"]).stdout).into_owned();
     !found.lines().any(|line| line.starts_with("ok ") && line.contains(what))
@@ -81,7 +81,7 @@ fn offered() -> String {
     fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").expect("Linux")
 }
 
-/// Takes out what a test loaded, also when it fails.
+/// Unloads the algorithms of a test, also after a failure.
 struct Clean;
 
 impl Drop for Clean {
@@ -90,7 +90,7 @@ impl Drop for Clean {
     }
 }
 
-/// The hash of what arrives is that of what was sent, over a link that loses packets, and with the algorithm that was asked for.
+/// The received data has the sent data's hash, over a link with losses, with the requested algorithm.
 #[test]
 fn every_algorithm_transfers_under_loss_and_goes_again() {
     let Some(_alone) = ready() else { return };
@@ -124,7 +124,7 @@ fn every_algorithm_transfers_under_loss_and_goes_again() {
     assert_eq!(offered(), before);
 }
 
-/// An unmodified receiver reports the copies, none of its reports takes a reduction back, and the data is right.
+/// An unmodified receiver reports the copies, no report undoes a reduction, and the data is correct.
 #[test]
 fn probes_leave_in_low_priority_and_are_answered() {
     let Some(_alone) = ready() else { return };
@@ -138,12 +138,13 @@ fn probes_leave_in_low_priority_and_are_answered() {
     let here = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
     let listen = format!("python3 {here}/kernel_transfer.py receive 5001");
     for (name, control) in [("peach", "bp_peach"), ("swift", "bp_swift")] {
-        // The program stands at the interfaces of the network namespace in which the command runs.
+        // The probing program is attached to the interfaces of the command's network namespace.
         let send = format!(
             "{} kernel load {name} && python3 {here}/kernel_probes.py $BENTPIPE_HOST 5001 {control} 4000000",
             env!("CARGO_BIN_EXE_bentpipe")
         );
-        // The queue drops nothing. In a long recovery a receiver holds ACKs back, and what it would report is lost with them, so losses are rare.
+        // The queue drops nothing, and losses are rare: in a long recovery a receiver delays ACKs, and their reports
+        // would be lost with them.
         #[rustfmt::skip]
         let link = [
             "emulate", "geo-single", "--at", "sender", "--rate", "20mbit", "--delay-one-way", "20ms", "--loss", "1e-3", "--queue", "4000p",
@@ -159,11 +160,11 @@ fn probes_leave_in_low_priority_and_are_answered() {
             words.get(at).and_then(|word| word.parse().ok()).unwrap_or_else(|| panic!("{said}"))
         };
         let (equal, probes) = (words("equal "), words("copies "));
-        // Segments, not reports: a receiver merges reports of neighbouring segments.
+        // Counts segments instead of reports, because a receiver merges reports of neighbouring segments.
         let (copies, reported) = (number(&probes, 1), number(&equal, 3));
         assert!(number(&equal, 2) > 0, "the link lost nothing: {said}");
         assert!(copies > 35, "no more than those of the start: {said}");
-        // The link loses of copies as of data, and of the ACKs that report them.
+        // The link loses copies and the ACKs that report them at the same rate as data.
         assert!((copies * 4 / 5..=copies + number(&equal, 2)).contains(&reported), "{said}");
         assert_eq!(number(&probes, 3), 0, "{said}");
         let status = done(&["kernel", "status"]);
@@ -180,7 +181,7 @@ fn loading_twice_and_unloading_twice_are_no_mistakes() {
     let _clean = Clean;
     assert_eq!(done(&["kernel", "load", "hybla", "veno"]), "bp_hybla: loaded\nbp_veno: loaded\n");
     assert!(offered().contains("bp_hybla"));
-    assert_eq!(done(&["kernel", "load", "bp_hybla"]), "bp_hybla: was loaded before, and stays as it is\n");
+    assert_eq!(done(&["kernel", "load", "bp_hybla"]), "bp_hybla: was already loaded and is unchanged\n");
     let status = done(&["kernel", "status", "--json"]);
     assert!(status.contains("bp_hybla") && status.contains("bp_veno"), "{status}");
     assert!(done(&["kernel", "unload", "hybla"]).starts_with("bp_hybla: unloaded"));
@@ -211,7 +212,7 @@ fn what_cannot_be_done_is_refused_and_leaves_nothing() {
     assert!(!Path::new("/sys/fs/bpf/bentpipe").exists(), "a folder is left behind");
 }
 
-/// A network namespace with many interfaces, so that loading what sends probes takes a while.
+/// Makes a network namespace with many interfaces, so that loading a probing algorithm takes long.
 struct ManyInterfaces(String);
 
 impl ManyInterfaces {
@@ -243,7 +244,7 @@ impl Drop for ManyInterfaces {
     }
 }
 
-/// The kernel closes what a process had open a moment after its end.
+/// The kernel closes the descriptors of a process shortly after its end.
 fn is_soon_offered_no_more(control: &str) -> bool {
     let begin = Instant::now();
     while offered().contains(control) {
@@ -255,7 +256,7 @@ fn is_soon_offered_no_more(control: &str) -> bool {
     true
 }
 
-/// Whenever a command is killed, the next one finds its way: to load, or to leave nothing behind.
+/// After a command is killed at any time, the next one can load, or unload everything.
 #[test]
 fn a_command_that_dies_leaves_nothing_that_the_next_one_does_not_mend() {
     let Some(_alone) = ready() else { return };
@@ -278,7 +279,7 @@ fn a_command_that_dies_leaves_nothing_that_the_next_one_does_not_mend() {
     let took = [whole(&load), whole(&unload)];
     let (mut halfway, mut died) = (0, 0);
     for step in 0..20 {
-        // Every third time it is the unloading that dies.
+        // Every third time the unloading is killed.
         let unloads = step % 3 == 2;
         if unloads {
             whole(&load);
@@ -307,7 +308,7 @@ fn a_command_that_dies_leaves_nothing_that_the_next_one_does_not_mend() {
     assert!(died > 5 && halfway > 0, "{died} died, {halfway} halfway: it was too quick");
 }
 
-/// The system default holds a control in the kernel: taking it out would leave it behind.
+/// The system default keeps an algorithm in the kernel, so unloading would leave it behind.
 #[test]
 fn the_default_of_the_system_is_not_unloaded() {
     let Some(_alone) = ready() else { return };
@@ -325,7 +326,7 @@ fn the_default_of_the_system_is_not_unloaded() {
 fn control_of(stream: &TcpStream) -> String {
     let script = "import socket,sys\nprint(socket.socket(fileno=int(sys.argv[1])).getsockopt(6,13,16).rstrip(b'\\0').decode())";
     let fd = stream.as_raw_fd();
-    // The descriptor goes to the child as its standard input.
+    // The child inherits the descriptor as standard input.
     let input =
         std::process::Stdio::from(std::os::fd::OwnedFd::from(stream.try_clone().expect("a descriptor")));
     let output = Command::new("python3").args(["-c", script, "0"]).stdin(input).output().expect("python3");
@@ -333,7 +334,7 @@ fn control_of(stream: &TcpStream) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// A connection over the loopback, and what both of its ends use.
+/// Opens a connection over the loopback device and returns the algorithms of both ends.
 fn controls_to(address: &str) -> (String, String) {
     let listener = TcpListener::bind((address, 0)).expect("a free port");
     let port = listener.local_addr().expect("bound").port();
@@ -357,7 +358,7 @@ fn destinations_and_interfaces_get_the_algorithm_chosen_for_them() {
     let usual = controls_to("127.0.0.1").0;
     done(&["kernel", "load", "star", "veno"]);
     done(&["kernel", "use", "star", "--to", "127.9.0.0/16"]);
-    // The other end lies elsewhere: from its port, the client is 127.0.0.1.
+    // Seen from the other end's port, the client is 127.0.0.1.
     assert_eq!(controls_to("127.9.0.1").0, "bp_star");
     assert_eq!(controls_to("127.0.0.1").0, usual);
     done(&["kernel", "use", "veno", "--interface", "lo"]);
@@ -403,7 +404,7 @@ fn watching_shows_the_connection_and_the_state_of_its_algorithm() {
     done(&["kernel", "use", "none", "--to", "127.8.0.0/16"]);
 }
 
-/// The half over the satellite is sent by it, the half towards the clients is not, and no byte is lost on the way.
+/// The half over the satellite uses the algorithm, the half towards the clients does not, and no byte is lost.
 #[test]
 fn a_class_of_the_proxy_sends_by_an_algorithm_that_was_loaded() {
     let Some(_alone) = ready() else { return };

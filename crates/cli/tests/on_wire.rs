@@ -1,9 +1,9 @@
-//! `send` and `receive` against the kernel's TCP, in a network namespace of their own.
+//! `send` and `receive` against the kernel's TCP, in a network namespace.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The kernel's end: plain sockets. Modes are given as arguments.
+/// The kernel's end: plain sockets, with the mode as argument.
 const PEER: &str = r#"
 import hashlib, socket, sys, time
 mode, host, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -84,8 +84,8 @@ elif mode == "data":
     open("data", "wb").write(data)
 "#;
 
-/// What happened in a namespace: exit code of the script and what it printed; `None`, with the reason printed, if this machine
-/// does not let us make one.
+/// Returns exit code and output of a script in a namespace; prints the reason and returns `None` if no namespace can
+/// be made.
 fn in_namespace(name: &str, script: &str) -> Option<Output> {
     let possible = Command::new("unshare").args(["-rn", "python3", "-c", ""]).output();
     if !possible.is_ok_and(|output| output.status.success()) || !Path::new("/dev/net/tun").exists() {
@@ -114,9 +114,9 @@ fn succeeds(name: &str, script: &str) {
     assert!(output.status.success(), "{}\n{}", said(&output.stdout), said(&output.stderr));
 }
 
-/// Our end receives, then sends, with the same options.
+/// The engine receives, then sends, with the same options.
 fn both_roles(name: &str, v6: bool, options: &str) {
-    // The kernel's address exists only while our device does, so its end listens on all.
+    // The kernel's address exists only while the device exists, so its end listens on all addresses.
     let (ours, kernel, any) = match v6 {
         true => ("fd62:656e::2", "[fd62:656e::1]", "::"),
         false => ("10.105.0.2", "10.105.0.1", "0.0.0.0"),
@@ -200,7 +200,7 @@ fn failures_have_their_exit_codes() {
     }
 }
 
-/// A stream that did not come whole leaves no file, and one that is there is not overwritten.
+/// An incomplete stream leaves no file, and an existing one is not overwritten.
 #[test]
 fn a_file_is_whole_or_absent() {
     let script = "
@@ -213,7 +213,7 @@ fn a_file_is_whole_or_absent() {
     }
 }
 
-/// The peer breaks off twice; then our own sender has only the rest to send, and both ends compare the whole.
+/// The peer disconnects twice; then the sender sends only the rest, and both ends verify the whole file.
 #[test]
 fn a_transfer_goes_on_where_it_broke_off() {
     let script = r#"
@@ -233,7 +233,7 @@ print(report["complete"], report["sent_bytes"] < len(data) - 1_700_000, report["
         let wanted = "bentpipe-resume 1 False True\n1\nbentpipe-resume 1 True True\n1\n1800000\nTrue True True\n0\n0\n2\n2\n";
         assert_eq!(String::from_utf8_lossy(&output.stdout), wanted, "{errors}");
         assert!(errors.contains("1800000 of 3145728 bytes are kept in got.part"), "{errors}");
-        assert!(errors.contains("got: found something, accepted: a path where nothing is"), "{errors}");
+        assert!(errors.contains("got: found a file, accepted: a path without a file"), "{errors}");
     }
 }
 
@@ -251,7 +251,7 @@ fn two_stacks_with_one_address_are_refused() {
     }
 }
 
-/// Beyond a host that does not forward, and beyond one that forwards to a host which never answers.
+/// A destination behind a host that does not forward, and behind one that forwards to a host without answers.
 #[test]
 fn a_host_that_does_not_forward_says_what_to_type() {
     let script = "
@@ -273,7 +273,7 @@ fn a_host_that_does_not_forward_says_what_to_type() {
     }
 }
 
-/// The kernel drops what comes from a device for these addresses, without a word: connecting would only time out.
+/// The kernel silently drops packets of a device with these addresses, so connecting would only time out.
 #[test]
 fn destinations_that_no_device_reaches_are_refused_at_once() {
     let refused = [
@@ -308,7 +308,7 @@ fn an_address_on_loopback_is_none_for_a_stack() {
 
 #[test]
 fn without_privilege_it_says_what_is_missing() {
-    // A user namespace in which nobody is root: no capabilities, whoever runs the tests.
+    // A user namespace without root: no capabilities, whoever runs the tests.
     let map = ["--user", "--map-user=1000", "--net"];
     let output = Command::new("unshare")
         .args(map)

@@ -1,4 +1,4 @@
-//! Results as Parquet, and runs that outlast a process. What is in the files is read by pandas, polars and DuckDB in `python/tests`.
+//! Results as Parquet, and runs that survive a process. pandas, polars and DuckDB read the files in `python/tests`.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn results_and_traces_are_tables_on_request() {
     let path = |name: &str| folder.path().join(name);
     let [runs, flows, trace] = ["runs.parquet", "flows.parquet", "trace.parquet"].map(path);
     for _ in 0..2 {
-        // The second time, they replace their like.
+        // The second time, they replace files of the same kind.
         assert!(compare(&["--seeds", "2", "--out", runs.to_str().unwrap()]).status.success());
         let [flows, trace] = [&flows, &trace].map(|path| path.to_str().unwrap());
         let run = ["run", "geo-single", "--set", "duration=5 s", "--out", flows, "--trace", trace];

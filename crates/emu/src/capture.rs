@@ -1,4 +1,4 @@
-//! Packets on their way into a file.
+//! Writing packets to a capture file.
 
 use std::io::{self, Write};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
@@ -8,19 +8,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bentpipe_base::Instant;
 use bentpipe_trace::Capture;
 
-/// Packets that may wait for being written (chosen).
+/// Maximum number of packets that wait for being written (chosen).
 const WAITING: usize = 16_384;
 
 /// Direction of a packet at the device of the command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Seen {
-    /// The command sent it; it is about to meet the first link.
+    /// From the command, before the first link.
     Sent = 0,
-    /// It has passed the links.
+    /// To the command, after the last link.
     Received = 1,
 }
 
-/// Writes packets from a thread of its own, so that the emulation never waits for a disk.
+/// Writes packets on a separate thread, so that the emulation never waits for a disk.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     queue: SyncSender<(Seen, Instant, Vec<u8>)>,
@@ -29,7 +29,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a pcapng file with real time.
+    /// Makes a pcapng file with wall-clock times.
     pub fn start(out: Box<dyn Write + Send>) -> io::Result<Self> {
         let (queue, packets) = sync_channel::<(Seen, Instant, Vec<u8>)>(WAITING);
         let write = move || {
@@ -43,7 +43,7 @@ impl Recorder {
         Ok(Self { queue, writer, missed: 0 })
     }
 
-    /// Queues a packet that is seen now. If the disk is too slow for it, it is counted as missed.
+    /// Queues a packet with the present time. If the disk is too slow, the packet is counted as missed.
     pub fn packet(&mut self, seen: Seen, bytes: &[u8]) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at = Instant::from_nanos(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX));
@@ -52,7 +52,7 @@ impl Recorder {
         }
     }
 
-    /// Completes the file; returns how many packets are missing in it.
+    /// Completes the file and returns the number of missed packets.
     pub fn finish(self) -> io::Result<u64> {
         drop(self.queue);
         self.writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

@@ -9,28 +9,28 @@ use crate::path::{Channel, Hop};
 
 /// One direction of the emulated path: links in series.
 ///
-/// A pure state machine like the links themselves. However late the caller is, all that happens between two calls happens at its own time: a
-/// packet goes from one link to the next when it arrives there.
+/// A pure state machine, as the links are. All events between two calls happen at their own times, even if the caller
+/// is late: a packet enters the next link when it arrives there.
 #[derive(Debug)]
 pub(crate) struct Chain {
     stages: Vec<Stage>,
-    /// Packets at the far end, with the time at which they arrived there.
+    /// Packets at the far end, with their arrival times.
     arrived: VecDeque<(Instant, Frame)>,
-    /// Packets that will not arrive.
+    /// Lost packets.
     dropped: Vec<Frame>,
 }
 
 /// One hop of the path.
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// A link of its own.
+    /// An unshared link.
     Link(Box<Link<Frame>>),
-    /// A shared channel, whose other terminals have nothing to send.
+    /// A shared channel; its other terminals send nothing.
     Medium(Box<Medium<Frame>>, Channel),
 }
 
 impl Stage {
-    /// The hop in a run with `seed`, with the random streams that it has in the simulator.
+    /// Makes the hop for a run with `seed`. Its random streams are those of the simulator.
     pub fn new(hop: &Hop, seed: u64) -> Result<Self, ConfigError> {
         let Some(channel) = &hop.channel else { return Self::link(&hop.stream(), &hop.config, seed) };
         let terminals = vec![channel.terminal.clone(); channel.terminals];
@@ -89,14 +89,14 @@ impl Stage {
     }
 }
 
-/// Other properties for a link.
+/// New properties of a link.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkChange<'a> {
     pub before: &'a LinkConfig,
     pub after: &'a LinkConfig,
-    /// Seed of the random stream from now on.
+    /// Seed of the random stream from then on.
     pub seed: u64,
-    /// Name of that random stream.
+    /// Name of this random stream.
     pub stream: &'a str,
 }
 
@@ -105,13 +105,13 @@ pub(crate) struct LinkChange<'a> {
 pub(crate) struct StageState {
     pub rate: Rate,
     pub delay_one_way: Duration,
-    /// Packets that wait for transmission.
+    /// Number of queued packets.
     pub waiting_packets: u32,
     pub stats: LinkStats,
 }
 
 impl Chain {
-    /// A chain of these hops, in the order in which packets meet them.
+    /// Makes a chain of these hops, from first to last.
     pub fn new(hops: impl IntoIterator<Item = Result<Stage, ConfigError>>) -> Result<Self, ConfigError> {
         let stages = hops.into_iter().collect::<Result<_, _>>()?;
         Ok(Self { stages, arrived: VecDeque::new(), dropped: Vec::new() })
@@ -124,12 +124,12 @@ impl Chain {
         self.collect_dropped(0);
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub fn next_event(&self) -> Instant {
         self.stages.iter().map(Stage::next_event).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// Lets everything happen that is due by `now`, each at its time.
+    /// Processes all events that are due by `now`, each at its time.
     pub fn advance(&mut self, now: Instant) {
         loop {
             let due = self.stages.iter().map(Stage::next_event).enumerate().min_by_key(|(_, at)| *at);
@@ -138,7 +138,7 @@ impl Chain {
         }
     }
 
-    /// Gives the link at `index` other properties. A shared channel cannot be changed.
+    /// Gives the link at `index` new properties. A shared channel cannot change.
     pub fn reconfigure(
         &mut self,
         now: Instant,
@@ -153,17 +153,17 @@ impl Chain {
         Ok(())
     }
 
-    /// The next packet at the far end, and when it arrived there.
+    /// Returns the next packet at the far end with its arrival time.
     pub fn pop_arrived(&mut self) -> Option<(Instant, Frame)> {
         self.arrived.pop_front()
     }
 
-    /// A packet that will not arrive, for its buffer.
+    /// Returns a lost packet, whose buffer can be reused.
     pub fn pop_dropped(&mut self) -> Option<Frame> {
         self.dropped.pop()
     }
 
-    /// State of each hop.
+    /// Returns the state of each hop.
     pub fn states(&mut self, now: Instant) -> impl Iterator<Item = StageState> + '_ {
         self.stages.iter_mut().map(move |stage| stage.state(now))
     }

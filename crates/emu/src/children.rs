@@ -1,4 +1,4 @@
-//! The command, and the servers beyond the path.
+//! The command, and the servers on the far side of the path.
 
 use std::collections::BTreeSet;
 use std::ffi::{CString, OsString};
@@ -18,10 +18,11 @@ use nix::sys::signal::{SigSet, Signal};
 use crate::error::Error;
 use crate::namespace::Namespace;
 
-/// How long a server may take until it listens (chosen).
+/// Maximum time until a server listens (chosen).
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Starts `command` in `namespace`; it gets `signal` if this process dies. `resolver` is a file that the command sees as `/etc/resolv.conf`.
+/// Starts `command` in `namespace`. The kernel sends it `signal` if this process dies. The command sees the file
+/// `resolver` as `/etc/resolv.conf`.
 pub(crate) fn spawn(
     mut command: Command,
     namespace: &Namespace,
@@ -60,22 +61,22 @@ pub(crate) fn spawn(
     })
 }
 
-/// The exit code that a shell would report for this status.
+/// Returns the exit code that a shell would report for this status.
 pub(crate) fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     u8::try_from(code).unwrap_or(1)
 }
 
-/// Where servers run, and what they find there.
+/// Namespace and environment of the servers.
 pub(crate) struct ServerPlace<'a> {
     pub namespace: &'a Namespace,
     /// Environment variables.
     pub environment: &'a [(&'static str, String)],
-    /// The devices of the namespace before any server has started.
+    /// Devices of the namespace before the first server starts.
     pub devices: [&'a str; 2],
 }
 
-/// Servers in the namespace beyond the path.
+/// Servers on the far side of the path.
 #[derive(Debug, Default)]
 pub(crate) struct Servers(Vec<Child>);
 
@@ -86,9 +87,9 @@ impl Servers {
         let mut servers = Self::default();
         for command in commands {
             let mut shell = Command::new("sh");
-            // In a group of its own, Ctrl-C at the terminal does not end it before the command.
+            // In its own process group, Ctrl-C at the terminal does not end the server before the command.
             shell.arg("-c").arg(command).envs(environment.iter().cloned()).process_group(0);
-            // Standard output belongs to the command.
+            // The command alone uses standard output.
             let output = io::stderr().as_fd().try_clone_to_owned().map_err(Error::at("standard error"))?;
             shell.stdout(output);
             servers.0.push(spawn(shell, namespace, Signal::SIGKILL, None)?);
@@ -97,7 +98,7 @@ impl Servers {
         Ok(())
     }
 
-    /// Waits until one more socket listens than before, or one more TCP stack in user space has a device, but no longer than [`PATIENCE`].
+    /// Waits until one more socket listens, or one more user-space TCP stack has a device; at most for [`PATIENCE`].
     fn wait_for_last(
         &mut self,
         command: &OsString,
@@ -109,7 +110,7 @@ impl Servers {
         let Some(child) = self.0.last_mut() else { return Ok(()) };
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
-            // The shell of a server that goes to the background ends with success.
+            // The shell of a server that runs in the background exits with success.
             let ended = child.try_wait().map_err(Error::at(name.clone()))?;
             if let Some(status) = ended.filter(|status| !status.success()) {
                 return Err(Error::Request(format!("--listen '{name}': ended at once, {status}")));
@@ -120,24 +121,24 @@ impl Servers {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        eprintln!("bentpipe: '{name}' does not listen yet; going on");
+        eprintln!("bentpipe: '{name}' does not listen yet; the emulation continues");
         Ok(())
     }
 }
 
-/// How many sockets listen, or are bound in UDP, in the network namespace of the calling thread.
+/// Returns the number of listening TCP sockets and bound UDP sockets in the caller's network namespace.
 fn listening() -> usize {
     let lines = |file: &str| fs::read_to_string(format!("/proc/thread-self/net/{file}")).unwrap_or_default();
     let in_state = |file: &str, state: &str| {
         lines(file).lines().skip(1).filter(|line| line.split_whitespace().nth(3) == Some(state)).count()
     };
-    // States TCP_LISTEN and TCP_CLOSE: the latter is that of UDP sockets without a peer.
+    // States TCP_LISTEN and TCP_CLOSE; UDP sockets without a peer have the latter.
     ["tcp", "tcp6"].iter().map(|file| in_state(file, "0A")).sum::<usize>()
         + ["udp", "udp6"].iter().map(|file| in_state(file, "07")).sum::<usize>()
 }
 
-/// How many devices other than `devices` are in use in the network namespace of the calling thread: each belongs to a TCP stack in user space,
-/// whose sockets cannot be seen.
+/// Returns the number of other devices in the caller's network namespace. Each belongs to a user-space TCP stack,
+/// whose sockets are not visible.
 fn stacks(devices: [&str; 2]) -> usize {
     let routes = fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default();
     let named = routes.lines().skip(1).filter_map(|line| line.split_whitespace().next());

@@ -1,4 +1,5 @@
-//! A process that ends the programs of an emulation and restores the settings of the host, however the emulation ends.
+//! A process that ends the programs of an emulation and restores the host's settings, even after a crash of the
+//! emulation.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
@@ -11,7 +12,7 @@ use crate::error::Error;
 use crate::host::{self, Addresses};
 use crate::processes::NetworkId;
 
-/// Handle to the cleanup process, which does its work when this handle is gone, even after a crash.
+/// Handle of the cleanup process. The cleanup begins when the handle is dropped or its process dies.
 #[derive(Debug)]
 pub(crate) struct CleanupProcess {
     socket: UnixStream,
@@ -22,21 +23,21 @@ impl CleanupProcess {
     /// Starts the process. The calling process must have one thread.
     pub fn start() -> io::Result<Self> {
         let (ours, theirs) = UnixStream::pair()?;
-        // SAFETY: the process has one thread, so the child finds no lock held by a thread that it does not have.
+        // SAFETY: the process has one thread, so no other thread holds a lock that the child needs.
         match unsafe { fork() }? {
             ForkResult::Parent { child } => Ok(Self { socket: ours, process: child }),
             ForkResult::Child => {
                 drop(ours);
-                // In a session of its own the process does not get the signal of Ctrl-C at the terminal.
+                // In its own session the process does not receive the SIGINT of Ctrl-C.
                 let _ = setsid();
                 let outcome = serve(theirs);
-                // SAFETY: ends the process without the exit handlers of the parent, which are not the child's to run.
+                // SAFETY: ends the child without the parent's exit handlers.
                 unsafe { libc::_exit(i32::from(outcome.is_err())) }
             }
         }
     }
 
-    /// Lets the emulation reach the network of the host.
+    /// Connects the emulation to the network of the host.
     pub fn open_host(&mut self, addresses: &Addresses) -> Result<(), Error> {
         let asked = writeln!(self.socket, "{OPEN} {}", addresses.number);
         let mut answer = String::new();
@@ -60,18 +61,18 @@ impl CleanupProcess {
 
 impl Drop for CleanupProcess {
     fn drop(&mut self) {
-        // These fail if the process has ended already.
+        // This fails if the process has already ended.
         let _ = self.socket.shutdown(Shutdown::Both);
         let _ = waitpid(self.process, None);
     }
 }
 
-/// Request to let the emulation reach the network of the host, with the number of the emulation.
+/// Request to connect the emulation to the host's network, with the number of the emulation.
 const OPEN: &str = "open";
 /// Request to register a network, with the number of its [`NetworkId`].
 const NETWORK: &str = "network";
 
-/// Serves requests until the emulation has ended, and then cleans up.
+/// Serves requests until the emulation has ended, then cleans up.
 fn serve(socket: UnixStream) -> io::Result<()> {
     let (mut opened, mut networks) = (None, Vec::new());
     for request in BufReader::new(socket.try_clone()?).lines() {

@@ -2,14 +2,14 @@ use std::time;
 
 use bentpipe_base::Instant;
 
-/// The clock of an emulation: it begins at zero when the emulation does, so that schedules and outages do too.
+/// Clock of an emulation. It starts at zero with the emulation, as schedules and outages do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     start: time::Instant,
 }
 
 impl Clock {
-    /// Begins now.
+    /// Starts the clock.
     pub fn start() -> Self {
         Self { start: time::Instant::now() }
     }

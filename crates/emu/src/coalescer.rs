@@ -1,5 +1,5 @@
-//! Coalescing: segments of one stream that are due at the same time are handed to the kernel as one large packet, as by a network card with
-//! receive offload. Several packets are due at once only if the path is fast for this machine.
+//! Coalescing of segments of one stream that are due at the same time into one large packet, as by a network card
+//! with receive offload. Several packets are due at once only on a path that is fast for this machine.
 
 use std::ops::Range;
 
@@ -9,37 +9,37 @@ use bentpipe_wire::{Datagram, Header, Offload, Segmentation, Sum, VIRTIO_HEADER_
 const TCP: u8 = 6;
 /// Largest IPv4 packet; the same for both versions.
 const LARGEST: usize = 65_535;
-/// Where flags and checksum stand in a TCP header.
+/// Offsets of flags and checksum in a TCP header.
 const FLAGS_AT: usize = 13;
 const CHECKSUM_AT: usize = 16;
 const ACK: u8 = 0x10;
 const PSH: u8 = 0x08;
 
-/// Coalesces packets: holds one or more packets that are written as one.
+/// Coalesces one or more packets into one.
 #[derive(Debug, Default)]
 pub(crate) struct Coalescer {
-    /// Virtio header and the packet so far; empty if there is none.
+    /// Virtio header and the packet so far; empty without a packet.
     bytes: Vec<u8>,
     packets: u64,
     head: Option<Head>,
 }
 
-/// What the next packet must match to be appended.
+/// Properties that the next packet must have to be appended.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     ip_len: usize,
     tcp_len: usize,
-    /// Payload of each packet but the last.
+    /// Payload of each packet except the last.
     unit: usize,
     next_seq: u32,
-    /// No packet may be appended any more.
+    /// True if no packet can be appended.
     complete: bool,
-    /// The checksum was found right. Coalesced packets get a new one, which must not hide a wrong one.
+    /// True if the checksum was verified. Coalesced packets get a new one, which must not hide an error.
     verified: bool,
 }
 
 impl Coalescer {
-    /// Appends a packet if it continues the stream where the last one ended and differs from it in nothing else.
+    /// Appends a packet if it continues the stream and differs from the last packet in nothing else.
     pub fn append(&mut self, packet: &[u8]) -> bool {
         let Some(mut head) = self.head.filter(|head| !head.complete) else { return false };
         let Some(next) = Head::of(packet) else { return false };
@@ -63,7 +63,7 @@ impl Coalescer {
         true
     }
 
-    /// Drops what is held and begins with this packet.
+    /// Drops the held packets and begins with this one.
     pub fn begin(&mut self, packet: &[u8]) {
         self.bytes.clear();
         self.bytes.resize(VIRTIO_HEADER_LEN, 0);
@@ -72,12 +72,12 @@ impl Coalescer {
         self.head = Head::of(packet);
     }
 
-    /// Packets in it.
+    /// Returns the number of held packets.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// The packet to write, behind a virtio header. A single packet is unchanged.
+    /// Returns the packet to write, after a virtio header. A single packet is unchanged.
     pub fn finish(&mut self) -> &[u8] {
         if let Some(head) = self.head.filter(|_| self.packets > 1) {
             head.seal(&mut self.bytes);
@@ -85,14 +85,14 @@ impl Coalescer {
         &self.bytes
     }
 
-    /// Drops what is held.
+    /// Drops the held packets.
     pub fn clear(&mut self) {
         (self.packets, self.head) = (0, None);
     }
 }
 
 impl Head {
-    /// Reads a packet that may be coalesced with others: a plain TCP segment with payload.
+    /// Parses a packet that can be coalesced: a plain TCP segment with payload.
     fn of(packet: &[u8]) -> Option<Self> {
         let is_v4 = packet.first()? >> 4 == 4;
         let ip_len = if is_v4 { 20 } else { 40 };
@@ -113,12 +113,12 @@ impl Head {
         Some(Self { ip_len, tcp_len, unit, next_seq, complete: flags & PSH != 0, verified: false })
     }
 
-    /// Whether `packet`, of which `next` was read, continues the stream where `whole` ends, and has the headers that the kernel would give it if it
-    /// segmented a packet of both.
+    /// True if `packet`, parsed as `next`, continues the stream at the end of `whole`, with the headers that the
+    /// kernel's segmentation of both would give it.
     fn is_continued_by(&self, next: &Self, whole: &[u8], packet: &[u8]) -> bool {
         let same = |range: Range<usize>| whole[range.clone()] == packet[range];
         let ip = if self.ip_len == 20 {
-            // All but length, identification and checksum.
+            // Compares all except length, identification and checksum.
             same(0..2) && same(6..10) && same(12..20)
         } else {
             same(0..4) && same(6..40)
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
 
-    /// A segment of `len` bytes at `seq` as another implementation writes it.
+    /// Makes a segment of `len` bytes at `seq` with another implementation.
     fn segment(v6: bool, seq: u32, len: usize, change: impl Fn(&mut etherparse::TcpHeader)) -> Vec<u8> {
         let ip = match v6 {
             true => PacketBuilder::ipv6([1; 16], [2; 16], 60),
@@ -196,7 +196,7 @@ mod tests {
         segment(v6, seq, len, |_| {})
     }
 
-    /// How many of these packets become one with the first.
+    /// Returns the number of these packets that coalesce with the first.
     fn appended(packets: &[Vec<u8>]) -> usize {
         let mut coalescer = Coalescer::default();
         coalescer.begin(&packets[0]);
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(appended(&[first(), pushed, plain(false, 2001, 1000)]), 1, "PSH is the last");
     }
 
-    /// Its receiver must find the error, so it cannot get a new checksum.
+    /// The receiver must detect the error, so the packet cannot get a new checksum.
     #[test]
     fn a_flipped_bit_stays_a_wrong_checksum() {
         let (first, second) = (plain(false, 1, 1000), plain(false, 1001, 1000));

@@ -1,4 +1,4 @@
-//! TUN devices: where packets come from and go to.
+//! TUN devices, which exchange packets with the kernel.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -10,19 +10,19 @@ use crate::coalescer::Coalescer;
 use crate::frame::Frame;
 use crate::path::LARGEST_PACKET;
 
-/// Packets that the kernel queues for us (chosen: more than a tenth of a second of 1 Gbit/s).
+/// Packets that the kernel queues for the emulator (chosen: more than 0.1 s at 1 Gbit/s).
 pub(crate) const KERNEL_QUEUE: u32 = 10_000;
 
-/// Most packets in one read (chosen): the kernel passes at most 64 KiB at once.
+/// Maximum packets of one read (chosen); the kernel passes at most 64 KiB at once.
 const BATCH: usize = 1024;
 
-/// A TUN device in the network namespace in which it was made. It disappears when this is dropped.
+/// A TUN device in the network namespace of its creation. The kernel removes it when this is dropped.
 pub(crate) struct Device {
     tun: SyncDevice,
     name: String,
     /// `/proc/net/dev` of its namespace.
     counters: File,
-    /// What the kernel passes in one read: a virtio header and a packet of up to 64 KiB that may consist of many segments.
+    /// Data of one read: a virtio header and a packet of up to 64 KiB, which may consist of many segments.
     raw: Vec<u8>,
     buffers: Vec<Vec<u8>>,
     sizes: Vec<usize>,
@@ -31,7 +31,7 @@ pub(crate) struct Device {
 }
 
 impl Device {
-    /// Makes the device `name` for packets of up to `mtu` bytes in the network namespace of the calling thread.
+    /// Makes the device `name` for packets of up to `mtu` bytes, in the network namespace of the calling thread.
     pub fn new(name: &str, mtu: u16) -> io::Result<Self> {
         let tun = DeviceBuilder::new()
             .name(name)
@@ -54,16 +54,16 @@ impl Device {
         })
     }
 
-    /// The descriptor to wait for packets with.
+    /// Returns the descriptor to poll for packets.
     pub fn as_fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the descriptor is open as long as `tun`, which the result borrows through `self`.
+        // SAFETY: the descriptor stays open while `tun` exists, which the result borrows through `self`.
         unsafe { BorrowedFd::borrow_raw(self.tun.as_raw_fd()) }
     }
 
-    /// Reads once, and passes what was read to `take` as packets of at most the MTU. Buffers are taken from `pool`.
+    /// Reads once and passes the data to `take` as packets of at most the MTU. Buffers come from `pool`.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] if no packet is there; any other if what was there is no packet.
+    /// [`io::ErrorKind::WouldBlock`] without a packet; any other if the data is not a packet.
     pub fn read(&mut self, pool: &mut Vec<Vec<u8>>, mut take: impl FnMut(Frame)) -> io::Result<usize> {
         for buffer in self.buffers.iter_mut().filter(|buffer| buffer.is_empty()) {
             *buffer = pool.pop().unwrap_or_else(|| Frame::buffer(LARGEST_PACKET));
@@ -76,8 +76,8 @@ impl Device {
         Ok(count)
     }
 
-    /// Hands a packet to the kernel as an arriving one, at the latest with the next [`flush`](Self::flush). Returns how many packets the kernel did
-    /// not take.
+    /// Passes a packet to the kernel as an arriving one, at the latest with the next [`flush`](Self::flush). Returns
+    /// the number of packets that the kernel refused.
     pub fn write(&mut self, frame: &Frame) -> u64 {
         if self.coalescer.append(frame.packet()) {
             return 0;
@@ -87,7 +87,7 @@ impl Device {
         lost
     }
 
-    /// Hands the coalesced packets to the kernel. Returns how many packets the kernel did not take.
+    /// Passes the coalesced packets to the kernel. Returns the number of packets that the kernel refused.
     pub fn flush(&mut self) -> u64 {
         let packets = self.coalescer.packets();
         if packets == 0 {
@@ -98,7 +98,7 @@ impl Device {
         if taken.is_ok() { 0 } else { packets }
     }
 
-    /// Packets that the kernel had for us and dropped, since the last call.
+    /// Returns the number of packets for the emulator that the kernel dropped since the last call.
     pub fn newly_lost(&mut self) -> u64 {
         let lost = self.transmit_drops().unwrap_or(self.lost_before);
         let newly = lost.saturating_sub(self.lost_before);
@@ -106,7 +106,8 @@ impl Device {
         newly
     }
 
-    /// Packets that the device dropped instead of transmitting them to us, by column `drop` of `/proc/net/dev`.
+    /// Returns the number of packets that the device dropped instead of passing them on: column `drop` of
+    /// `/proc/net/dev`.
     fn transmit_drops(&mut self) -> Option<u64> {
         let mut text = String::new();
         self.counters.rewind().ok()?;

@@ -1,4 +1,4 @@
-//! The loop that gives the links real time and real packets.
+//! The loop that gives links real time and real packets.
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -17,13 +17,13 @@ use crate::path::{Hop, Path};
 use crate::poller::Poller;
 use crate::shared::{LinkState, Shared, Snapshot};
 
-/// Index of the command's side, and of the packets that come from there.
+/// Index of the command's side and of packets from there.
 const COMMAND: usize = 0;
-/// Index of the side of the host beyond.
+/// Index of the far host's side.
 const HOST: usize = 1;
-/// Reads of one device before the other one is read (chosen: few, because deliveries wait for reads).
+/// Reads of one device before the other one's turn (chosen: few, because deliveries wait for reads).
 const READS_AT_ONCE: u32 = 4;
-/// Most buffers kept for later packets (chosen); more are freed.
+/// Maximum number of kept buffers (chosen); further ones are freed.
 const SPARE_BUFFERS: usize = 4096;
 
 /// The emulator: two devices and the links between them.
@@ -37,13 +37,13 @@ pub(crate) struct Driver {
     poller: Poller,
     shared: Arc<Shared>,
     path: Path,
-    /// How often the properties of links were changed.
+    /// Number of changes of link properties.
     changes: u32,
     recorder: Option<Recorder>,
 }
 
 impl Driver {
-    /// Joins `devices` (the command's side, the host beyond) by `path`.
+    /// Connects `devices` (command's side, far host) by `path`.
     pub fn new(path: Path, devices: [Device; 2], shared: Arc<Shared>) -> Result<Self, ConfigError> {
         let clock = Clock::start();
         let chain = |hops: &[Hop]| Chain::new(hops.iter().map(|hop| Stage::new(hop, path.seed)));
@@ -61,12 +61,12 @@ impl Driver {
         })
     }
 
-    /// Records what the command sends and receives.
+    /// Captures the command's packets in both directions.
     pub fn record(&mut self, recorder: Recorder) {
         self.recorder = Some(recorder);
     }
 
-    /// Carries packets until it is told to stop. Returns the final state and the recorder.
+    /// Forwards packets until a stop request. Returns the final state and the recorder.
     pub fn run(mut self) -> (Snapshot, Option<Recorder>) {
         while !self.shared.stopped() {
             self.deliver();
@@ -82,7 +82,7 @@ impl Driver {
         (self.shared.snapshot(), self.recorder)
     }
 
-    /// Hands every packet that has arrived at the far end to the kernel.
+    /// Passes all packets at the far end to the kernel.
     fn deliver(&mut self) {
         let now = self.clock.now();
         for (from, to) in [(COMMAND, HOST), (HOST, COMMAND)] {
@@ -106,7 +106,7 @@ impl Driver {
         }
     }
 
-    /// Reads packets from the kernel and offers them to the links. Returns how many.
+    /// Reads packets from the kernel and offers them to the links. Returns their number.
     fn read_devices(&mut self) -> usize {
         let mut taken = 0;
         for from in [COMMAND, HOST] {
@@ -116,7 +116,8 @@ impl Driver {
                     if let Some(recorder) = self.recorder.as_mut().filter(|_| from == COMMAND) {
                         recorder.packet(Seen::Sent, frame.packet());
                     }
-                    // The time is taken after the packet was read: if this thread is interrupted before, the packet must not leave too early.
+                    // The time is read after the packet: an interruption of this thread before must not make the
+                    // packet leave too early.
                     chain.enqueue(clock.now(), frame);
                 };
                 match self.devices[from].read(&mut self.pool, take) {
@@ -129,7 +130,7 @@ impl Driver {
         taken
     }
 
-    /// Sleeps until a packet, a deadline or a message is there.
+    /// Sleeps until a packet, a deadline or a message.
     fn sleep(&mut self) {
         let [up, down] = self.chains.each_ref().map(Chain::next_event);
         let deadline = up.min(down).min(self.meter.window_end());
@@ -139,12 +140,12 @@ impl Driver {
         }
         if let Some(change) = self.shared.take_change() {
             self.change(&change.path);
-            // If this took too long, nobody waits for the answer any more.
+            // After a long change, the requester no longer waits for the answer.
             let _ = change.done.send(());
         }
     }
 
-    /// Gives the links that differ the properties that `path` gives them.
+    /// Gives the properties of `path` to the links that differ.
     fn change(&mut self, path: &Path) {
         let now = self.clock.now();
         self.changes += 1;

@@ -3,27 +3,27 @@ use std::io;
 use bentpipe_net::ConfigError;
 use bentpipe_system::Failure;
 
-/// Why there is no emulation.
+/// Reason why there is no emulation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Something on this machine is missing: a privilege, a program, a feature of the kernel.
     #[error("{0}")]
     Missing(String),
-    /// The request is wrong.
+    /// The request is invalid.
     #[error("{0}")]
     Request(String),
-    /// The system refused something.
+    /// A system call failed.
     #[error("{what}: {source}")]
     Io {
-        /// What did not work.
+        /// The failed operation.
         what: String,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Makes an error of what did not work and of why, for `map_err`.
+    /// Makes an error for `map_err` from the failed operation and its cause.
     pub(crate) fn at(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }

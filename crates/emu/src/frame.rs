@@ -5,17 +5,17 @@ use bentpipe_wire::{Datagram, mark_congestion};
 /// Protocol number of TCP (IANA).
 const TCP: u8 = 6;
 
-/// An IP packet on its way.
+/// An IP packet.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
-    /// The packet, then unused room.
+    /// The packet, then unused space.
     buffer: Vec<u8>,
-    /// Bytes of the packet.
+    /// Length of the packet in bytes.
     len: u32,
     traits: Traits,
 }
 
-/// What links use of a packet besides its size.
+/// Properties of a packet that links use, besides its size.
 #[derive(Clone, Copy, Debug)]
 struct Traits {
     flow: u32,
@@ -25,23 +25,23 @@ struct Traits {
 }
 
 impl Frame {
-    /// A buffer for packets up to `mtu` bytes.
+    /// Makes a buffer for packets of up to `mtu` bytes.
     pub fn buffer(mtu: u16) -> Vec<u8> {
         vec![0; usize::from(mtu)]
     }
 
-    /// The packet of `len` bytes at the beginning of `buffer`. Packets that are not IP are carried as well.
+    /// Makes a frame of the first `len` bytes of `buffer`. The packet may be of another protocol than IP.
     pub fn new(buffer: Vec<u8>, len: usize) -> Self {
         let traits = Traits::of(&buffer[..len]);
         Self { buffer, len: len as u32, traits }
     }
 
-    /// The packet.
+    /// Returns the packet.
     pub fn packet(&self) -> &[u8] {
         &self.buffer[..self.len as usize]
     }
 
-    /// The buffer for the next packet.
+    /// Returns the buffer for the next packet.
     pub fn into_buffer(self) -> Vec<u8> {
         self.buffer
     }

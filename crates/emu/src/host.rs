@@ -1,4 +1,4 @@
-//! The connection from the emulated path to the network of this machine, and how the settings that it needs are restored.
+//! Connection of the emulated path to this machine's network, and restoration of the settings that it changes.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};
@@ -9,7 +9,8 @@ use nix::fcntl::{Flock, FlockArg};
 
 use crate::error::Error;
 
-/// File with the settings as they were before the first of the emulations that run now, and with the processes that need them changed.
+/// File with the settings before the first of the running emulations, and with the processes that need the changed
+/// ones.
 const SETTINGS_FILE: &str = "/run/bentpipe-host-settings";
 
 /// An end of the emulated path.
@@ -34,34 +35,34 @@ impl Addresses {
         format!("bentpipe{}", self.number)
     }
 
-    /// The host beyond the path, in the range for measurements of networks (RFC 2544, RFC 6890).
+    /// Address of the far host, in the range for network benchmarks (RFC 2544, RFC 6890).
     pub fn host_v4(&self) -> String {
         format!("198.18.{}.1", self.number)
     }
 
-    /// The command, in IPv4.
+    /// IPv4 address of the command.
     pub fn command_v4(&self) -> String {
         format!("198.18.{}.2", self.number)
     }
 
-    /// The host beyond the path, in a range for local use (RFC 4193).
+    /// Address of the far host, in the range for local use (RFC 4193).
     pub fn host_v6(&self) -> String {
         format!("fd62:656e:7470:{:x}::1", self.number)
     }
 
-    /// The command, in IPv6.
+    /// IPv6 address of the command.
     pub fn command_v6(&self) -> String {
         format!("fd62:656e:7470:{:x}::2", self.number)
     }
 
-    /// Networks for TCP stacks in user space that programs at `place` bring along, in the form that `bentpipe send --address` takes. They are
-    /// parts of the networks of the path, so that no further route leads to them.
+    /// Returns the networks for user-space TCP stacks of programs at `place`, in the form of `bentpipe send
+    /// --address`. They are parts of the path's networks, so they need no further route.
     pub fn stacks(&self, place: Place) -> String {
         let [v4, v6] = self.stack(place);
         format!("{v4}/30,{v6}/126")
     }
 
-    /// The IPv4 and the IPv6 address of such a stack.
+    /// Returns the IPv4 and IPv6 address of this stack.
     pub fn stack(&self, place: Place) -> [String; 2] {
         let (v4, v6) = match place {
             Place::Command => (66, 1),
@@ -70,7 +71,7 @@ impl Addresses {
         [format!("198.18.{}.{v4}", self.number), format!("fd62:656e:7470:{:x}:{v6}::2", self.number)]
     }
 
-    /// The IPv4 and the IPv6 network of all such stacks at `place`, each of which has a smaller network in it.
+    /// Returns the IPv4 and IPv6 network of all these stacks at `place`. Each stack has a smaller network inside.
     pub fn stack_networks(&self, place: Place) -> [String; 2] {
         let (v4, v6) = match place {
             Place::Command => (64, 1),
@@ -94,11 +95,12 @@ impl Addresses {
     }
 }
 
-/// Lets packets from the path out to where this machine is connected, and answers back in. If it fails, it leaves nothing to undo.
+/// Forwards packets from the path to this machine's network, and answers back. If it fails, it leaves nothing to
+/// undo.
 pub(crate) fn open(addresses: &Addresses) -> Result<(), Error> {
     let (table, device) = (addresses.table(), addresses.device());
     let (v4, v6) = (addresses.network_v4(), addresses.network_v6());
-    // A table that a crash of an earlier emulation has left behind is replaced.
+    // Replaces a table that a crash of an earlier emulation has left.
     nft(&format!(
         "table inet {table}\ndelete table inet {table}\ntable inet {table} {{\n\
          chain postrouting {{\ntype nat hook postrouting priority srcnat; policy accept;\n\
@@ -112,7 +114,7 @@ pub(crate) fn open(addresses: &Addresses) -> Result<(), Error> {
     forwarding.map_err(Error::at("cannot switch on forwarding"))
 }
 
-/// Undoes what [`open`] did, except for what other emulations need.
+/// Undoes [`open`], except for settings that other emulations need.
 pub(crate) fn close(addresses: &Addresses) {
     delete_table(addresses);
     if let Err(error) = SavedSettings::open().and_then(SavedSettings::end) {
@@ -127,12 +129,12 @@ fn delete_table(addresses: &Addresses) {
     }
 }
 
-/// The settings of the host in [`SETTINGS_FILE`], which is locked while this exists.
+/// Settings of the host in [`SETTINGS_FILE`], which is locked while this exists.
 struct SavedSettings {
     file: Flock<File>,
-    /// Files under `/proc/sys` and what they contained.
+    /// Files under `/proc/sys` with their previous contents.
     settings: Vec<(String, String)>,
-    /// Processes that need them changed.
+    /// Processes that need the changed settings.
     users: Vec<u32>,
 }
 
@@ -151,12 +153,12 @@ impl SavedSettings {
                 None => {}
             }
         }
-        // Processes that have died do not need the settings any more.
+        // A dead process does not need the settings.
         saved.users.retain(|user| Path::new(&format!("/proc/{user}")).exists());
         Ok(saved)
     }
 
-    /// Adds this process, and switches forwarding on if it is off; all or nothing.
+    /// Adds this process, and enables forwarding if necessary; all or nothing.
     fn begin(mut self) -> io::Result<()> {
         if self.users.is_empty() {
             self.restore();
@@ -167,13 +169,13 @@ impl SavedSettings {
         let switched =
             self.save().and_then(|()| wanted.iter().try_for_each(|(path, _)| fs::write(path, "1")));
         if switched.is_err() {
-            // Why it could not be switched on is worth more than why something of it remains.
+            // The error of enabling is reported, not that of restoring.
             let _ = self.end();
         }
         switched
     }
 
-    /// Removes this process; the last one restores the settings.
+    /// Removes this process. The last one restores the settings.
     fn end(mut self) -> io::Result<()> {
         let me = std::process::id();
         self.users.retain(|user| *user != me);
@@ -184,8 +186,8 @@ impl SavedSettings {
         fs::remove_file(SETTINGS_FILE)
     }
 
-    /// Restores the settings in the order in which they were noted: that of all devices before those of each device. Devices that are gone need
-    /// nothing.
+    /// Restores the settings in the order of their changes: the one for all devices before those of each device.
+    /// Removed devices need nothing.
     fn restore(&mut self) {
         for (path, value) in self.settings.drain(..) {
             let _ = fs::write(path, value);
@@ -202,11 +204,11 @@ impl SavedSettings {
     }
 }
 
-/// The settings to which 1 is to be written, with their present values, in the order in which to write them.
+/// Returns the settings to set to 1, with their present values, in the order to write them.
 ///
-/// In IPv4, forwarding is switched on for each device, because the setting for all devices overwrites that of each. IPv6 needs the setting for
-/// all devices as well, which also deletes routes that routers have advertised; if there are any, IPv6 packets are not forwarded by this
-/// machine.
+/// In IPv4, forwarding is enabled for each device, because the setting for all devices overwrites them. IPv6 also
+/// needs the setting for all devices, which deletes routes from router advertisements. If there are any, this machine
+/// forwards no IPv6 packets.
 fn forwarding_to_switch_on() -> io::Result<Vec<(String, String)>> {
     let value = |path: &String| fs::read_to_string(path).map(|value| value.trim().to_owned());
     let of_each = |family: &str| -> io::Result<Vec<(String, String)>> {
@@ -226,7 +228,7 @@ fn forwarding_to_switch_on() -> io::Result<Vec<(String, String)>> {
     Ok(changes)
 }
 
-/// True if the kernel has learnt routes from routers: flag RTF_ADDRCONF (0x40000) or RTF_DEFAULT (0x10000).
+/// True if the kernel has routes from router advertisements: flag RTF_ADDRCONF (0x40000) or RTF_DEFAULT (0x10000).
 fn routes_are_advertised() -> bool {
     let Ok(routes) = fs::read_to_string("/proc/net/ipv6_route") else { return true };
     let flags = routes.lines().filter_map(|line| line.split_whitespace().nth(8));

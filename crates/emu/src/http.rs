@@ -1,4 +1,4 @@
-//! State and control of an emulation over HTTP, for test suites.
+//! HTTP server for state and control of an emulation, for test suites.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -13,19 +13,19 @@ use crate::error::Error;
 use crate::path::{At, Override, Path};
 use crate::shared::Shared;
 
-/// Largest body of a request.
+/// Maximum size of a request's body in bytes.
 const LARGEST_BODY: u64 = 64 * 1024;
 
-/// Configuration of the HTTP server, and what it may change.
+/// Configuration of the HTTP server, and the scenario that it changes.
 #[derive(Debug)]
 pub struct Remote {
-    /// The socket at which requests arrive.
+    /// Listening socket.
     pub listener: TcpListener,
     /// The scenario, which requests change.
     pub draft: Draft,
-    /// Where the command stands in it.
+    /// Place of the command in the scenario.
     pub at: At,
-    /// Properties that override those of a part of the scenario, with the name of that part, until a request changes the part.
+    /// Overrides of a part of the scenario, with the name of the part. A request that changes the part replaces them.
     pub change: Option<(String, Override)>,
 }
 
@@ -50,7 +50,7 @@ impl HttpServer {
                 let json =
                     Header::from_bytes("Content-Type", "application/json").expect("the header is valid");
                 let body = Response::from_string(format!("{document:#}\n"));
-                // A client that has gone does not want the answer.
+                // A client that has disconnected needs no answer.
                 let _ = request.respond(body.with_status_code(status).with_header(json));
             }
         };
@@ -73,7 +73,7 @@ struct Handler {
     shared: Arc<Shared>,
 }
 
-/// Status code and document.
+/// Returns status code and document.
 type Answer = (u16, Value);
 
 fn refuse(status: u16, why: impl Into<String>) -> Answer {
@@ -107,10 +107,10 @@ impl Handler {
         }
     }
 
-    /// Whether a key belongs to a part of the scenario that is not emulated: flows, hosts, TCP, and links off the path.
+    /// True if a key belongs to a part that is not emulated: flows, hosts, TCP, and links off the path.
     fn ignores(&self, key: &str) -> bool {
         let mut parts = key.split('.');
-        // Outages repeat until the end of the scenario, so the duration has an effect.
+        // Outages repeat until the end of the scenario, so its duration has an effect.
         if key == "duration" {
             return false;
         }
@@ -118,7 +118,7 @@ impl Handler {
         !self.path.up.iter().chain(&self.path.down).any(|hop| hop.group == part)
     }
 
-    /// Applies `{ KEY: VALUE, ... }`: all of it, or nothing if anything is wrong.
+    /// Applies `{ KEY: VALUE, ... }`: everything, or nothing after a mistake.
     fn change(&mut self, body: &str) -> Result<Answer, Answer> {
         let wrong = |why: String| refuse(400, why);
         let settings: Map<String, Value> = serde_json::from_str(body).map_err(|error| {
@@ -144,7 +144,7 @@ impl Handler {
         }
         if let Some(key) = settings.keys().find(|key| self.ignores(key)) {
             return Err(wrong(format!(
-                "{key}: found a key that changes nothing of the path, accepted: those of its links"
+                "{key}: found a key without effect on the path, accepted: keys of its links"
             )));
         }
         if !path.has_links_of(&self.path) {
@@ -181,14 +181,14 @@ mod tests {
     fn exchange(address: std::net::SocketAddr, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(address).expect("the port is open");
         stream.set_read_timeout(Some(Duration::from_secs(5))).expect("five seconds are a timeout");
-        // The server may have refused and closed before all of it is written.
+        // The server may refuse and close the connection before all is written.
         let _ = stream.write_all(request).and_then(|()| stream.shutdown(Shutdown::Write));
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// Whatever bytes come, the next client is answered. `BENTPIPE_FUZZ=100` sends a hundred times as many.
+    /// After any bytes the next client gets an answer. `BENTPIPE_FUZZ=100` sends 100 times as many.
     #[test]
     fn made_up_requests_do_no_harm() {
         let times: u64 = std::env::var("BENTPIPE_FUZZ").map_or(1, |times| times.parse().expect("a number"));
@@ -199,7 +199,7 @@ mod tests {
         let address = listener.local_addr().expect("it is bound");
         let remote = Remote { listener, draft, at: At::Receiver, change: None };
         let shared = Arc::new(Shared::new().expect("an event descriptor"));
-        // Stands for the emulator, which takes every change.
+        // Stub of the emulator that accepts every change.
         let emulator = {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {

@@ -1,9 +1,10 @@
-//! The emulator: any program over the links of a scenario, in real time.
+//! The emulator: runs any program over the links of a scenario, in real time.
 //!
-//! [`run`] puts a command into a network namespace whose only way out is a [`Path`]: the same links that the simulator runs,
-//! here given real packets. Reading order: `path` (which links), `frame` and `chain` (packets on them, still without a
-//! clock), `driver` (the loop, with `device`, `coalescer`, `clock` and `poller`), `meter` (how exact it is), `session` (the command and its
-//! surroundings, with `namespace`, `host`, `cleanup`, `children` and `processes`). Beside them, `record` measures real paths and makes scenarios of them.
+//! [`run`] puts a command into a network namespace whose only route is a [`Path`]: the links of the simulator, with
+//! real packets. Reading order: `path` (the links), `frame` and `chain` (packets on the links, without a clock),
+//! `driver` (the loop, with `device`, `coalescer`, `clock` and `poller`), `meter` (timing accuracy), `session` (the
+//! command and its environment, with `namespace`, `host`, `cleanup`, `children` and `processes`). `record` measures
+//! real paths and makes scenarios of them.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("the emulator is made of network namespaces and TUN devices of Linux");

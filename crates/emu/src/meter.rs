@@ -1,4 +1,4 @@
-//! The fidelity meter: how exactly the emulator keeps the times that the links prescribe.
+//! Fidelity meter: accuracy of the emulator's timing.
 
 use std::collections::BTreeMap;
 
@@ -6,34 +6,35 @@ use bentpipe_base::{Duration, Instant, Rate};
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// A packet that leaves later than this is late (chosen: 0.1 % of a geostationary round trip, and little beside the jitter of real links).
+/// Lateness in ns from which a packet is late (chosen: 0.1 % of a geostationary round trip, and less than the jitter
+/// of real links).
 pub const TOLERANCE: Duration = Duration::from_micros(500);
 
-/// Largest lateness that is measured. Later packets count as this late.
+/// Maximum measured lateness. Later packets count as this late.
 const LATEST: Duration = Duration::from_secs(60);
 
 /// Length of the windows over which the rate is measured (chosen).
 const WINDOW: Duration = Duration::from_millis(100);
 
-/// Percentage of packets that may be late (chosen).
+/// Accepted percentage of late packets (chosen).
 const LATE_PER_CENT: u64 = 1;
 
-/// A packet that the emulator loses counts as this many late ones (chosen).
+/// A packet that the emulator loses counts as this number of late ones (chosen).
 const LOSS_WEIGHS: u64 = 100;
 
-/// Fewer packets than this prove nothing: a single late one among them may stand for one in ten or for one in a thousand.
+/// Minimum number of packets for a verdict: among fewer, one late packet is compatible with 10 % and with 0.1 %.
 const LEAST_PACKETS: u64 = 100;
 
-/// Windows whose rates differ by less than an eighth of an octave are judged together (chosen).
+/// Windows whose rates differ by less than 1/8 octave are judged together (chosen).
 const BUCKETS_PER_OCTAVE: f64 = 8.0;
 
-/// Measures lateness and losses that the emulator itself causes.
+/// Measures the lateness and the losses that the emulator causes.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    /// Nanoseconds between the time at which a packet was due and the time at which it left.
+    /// Nanoseconds between a packet's due time and its departure.
     lateness: Histogram<u64>,
     window: Window,
-    /// For each bucket of rates: packets, and those of them that were late or lost.
+    /// For each bucket of rates: number of packets, and of late or lost ones.
     judged: BTreeMap<i32, [u64; 2]>,
     lost: u64,
     max_backlog: u32,
@@ -53,23 +54,23 @@ struct Window {
 pub struct Fidelity {
     /// Packets measured.
     pub packets: u64,
-    /// Lateness of half of them, of 99 %, of 99.9 % and of the worst, in microseconds.
+    /// Lateness in microseconds: median, 99th and 99.9th percentile, and maximum.
     pub late_us: [f64; 4],
-    /// Packets that the emulator lost because it was too slow, or the kernel in front of it.
+    /// Packets that the emulator lost because it, or the kernel before it, was too slow.
     pub lost: u64,
-    /// Most packets that were overdue at one time.
+    /// Maximum number of packets that were overdue at one time.
     pub max_backlog: u32,
-    /// Whether the measurements are valid.
+    /// Validity of the measurements.
     pub verdict: Verdict,
 }
 
-/// Whether measurements over the emulated path are valid.
+/// Validity of measurements over the emulated path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Nothing passed, so nothing is known.
+    /// No packet passed, so nothing is known.
     Unknown,
-    /// Too few packets passed to tell.
+    /// Too few packets passed for a verdict.
     TooFew,
     /// The measurements are valid.
     Valid,
@@ -91,7 +92,7 @@ impl Meter {
         }
     }
 
-    /// Notes that a packet of `bytes` bytes that was due at `due` leaves at `now`.
+    /// Records that a packet of `bytes` bytes, due at `due`, leaves at `now`.
     pub fn note_departure(&mut self, due: Instant, now: Instant, bytes: u32) {
         let late = now.since(due);
         self.lateness.saturating_record(late.as_nanos());
@@ -100,23 +101,23 @@ impl Meter {
         self.window.late += u64::from(late > TOLERANCE);
     }
 
-    /// Notes that `packets` packets were overdue at once.
+    /// Records that `packets` packets were overdue at once.
     pub fn note_backlog(&mut self, packets: u32) {
         self.max_backlog = self.max_backlog.max(packets);
     }
 
-    /// Notes packets that were lost without a link dropping them.
+    /// Records packets that were lost, but not by a link.
     pub fn note_lost(&mut self, packets: u64) {
         self.lost += packets;
         self.window.lost += packets;
     }
 
-    /// When the current window is over.
+    /// Returns the end of the current window.
     pub fn window_end(&self) -> Instant {
         self.window.begin + WINDOW
     }
 
-    /// Judges the window that is over, and begins another.
+    /// Judges the window that has ended, and begins another.
     pub fn close_window(&mut self, now: Instant) {
         let window = std::mem::replace(&mut self.window, Window { begin: now, ..Window::default() });
         if window.packets == 0 && window.lost == 0 {
@@ -128,7 +129,7 @@ impl Meter {
         judged[1] += window.late + LOSS_WEIGHS * window.lost;
     }
 
-    /// The result until now.
+    /// Returns the result so far.
     pub fn fidelity(&self) -> Fidelity {
         let late_us = [0.5, 0.99, 0.999, 1.0].map(|q| self.lateness.value_at_quantile(q) as f64 / 1e3);
         let all = self.judged.values().fold([0, 0], |sum, judged| [sum[0] + judged[0], sum[1] + judged[1]]);
@@ -161,7 +162,7 @@ impl Meter {
     }
 }
 
-/// Whether few enough packets were late or lost.
+/// True if the share of late or lost packets is acceptable.
 fn good([all, bad]: [u64; 2]) -> bool {
     bad * 100 <= all * LATE_PER_CENT
 }
@@ -224,7 +225,7 @@ mod tests {
         assert!((10_000_000..12_000_000).contains(&bps), "{bps}");
     }
 
-    /// Ten packets in windows of different rates, one of them late; then enough of them.
+    /// Ten packets in windows of different rates, one of them late; later enough packets.
     #[test]
     fn few_packets_prove_nothing() {
         let mut meter = Meter::new();
@@ -235,7 +236,7 @@ mod tests {
         assert_eq!(meter.fidelity().verdict, Verdict::Valid);
     }
 
-    /// A hiccup that hits slow and fast traffic alike says nothing about rates.
+    /// A short stop that delays slow and fast traffic alike shows nothing about rates.
     #[test]
     fn a_limit_needs_enough_on_both_of_its_sides() {
         let mut meter = Meter::new();

@@ -1,16 +1,16 @@
-//! How the command resolves names.
+//! Name resolution of the command.
 
 use std::fs;
 use std::net::IpAddr;
 
-/// A resolver configuration with only such name servers as the command reaches. `None` if the configuration of the host will do; empty if the
-/// host knows no such server.
+/// Returns a resolver configuration with only the name servers that the command can reach. `None` if the host's
+/// configuration works; empty if the host has no such server.
 pub(crate) fn resolver_configuration() -> Option<String> {
     let text = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     if !text.lines().any(is_local_server) {
         return None;
     }
-    // The servers that systemd-resolved itself asks.
+    // Returns the name servers that systemd-resolved uses.
     let upstream = fs::read_to_string("/run/systemd/resolve/resolv.conf").unwrap_or_default();
     Some(without_local_servers(&text).or_else(|| without_local_servers(&upstream)).unwrap_or_default())
 }
@@ -19,12 +19,12 @@ fn server(line: &str) -> Option<IpAddr> {
     line.trim().strip_prefix("nameserver")?.trim().parse().ok()
 }
 
-/// Whether a name server listens on the loopback device of the host, which the command does not reach.
+/// True if a name server listens on the host's loopback device, which the command cannot reach.
 fn is_local_server(line: &str) -> bool {
     server(line).is_some_and(|address| address.is_loopback())
 }
 
-/// The text without local servers, if any other server is left.
+/// Removes local servers from the text, if another server remains.
 fn without_local_servers(text: &str) -> Option<String> {
     let kept = text.lines().filter(|line| !is_local_server(line));
     let kept: Vec<&str> = kept.collect();

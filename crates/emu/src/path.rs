@@ -1,4 +1,4 @@
-//! Which links of a scenario are emulated.
+//! Selection of the emulated links of a scenario.
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_mac::{MediumConfig, TerminalConfig};
@@ -8,20 +8,20 @@ use bentpipe_scenario::{
     initial, shared_channel, sky_as_links,
 };
 
-/// Largest packet on an emulated path, in bytes: that of Ethernet.
+/// Maximum packet of an emulated path in bytes, as on Ethernet.
 pub const LARGEST_PACKET: u16 = 1500;
-/// Least MTU with which Linux runs IPv4, in bytes.
+/// Minimum MTU for IPv4 in Linux, in bytes.
 const LEAST_MTU: u16 = 68;
-/// Least MTU of a link that carries IPv6, in bytes (RFC 8200, section 5).
+/// Minimum MTU of a link with IPv6, in bytes (RFC 8200, section 5).
 pub const LEAST_MTU_OF_IPV6: u16 = 1280;
 
-/// The place of the command in the scenario.
+/// Place of the command in the scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum At {
-    /// The receiver of the flows under comparison: the command downloads.
+    /// The receiver of the compared flows: the command downloads.
     #[default]
     Receiver,
-    /// The sender of these flows: the command uploads.
+    /// The sender of the compared flows: the command uploads.
     Sender,
 }
 
@@ -30,26 +30,26 @@ pub enum At {
 pub struct Hop {
     /// Name of the link.
     pub link: String,
-    /// Name of its group: the part of the scenario that describes it.
+    /// Name of its group, which is its part of the scenario.
     pub group: String,
-    /// `forward` or `reverse`, as the scenario has it.
+    /// Direction in the scenario: `forward` or `reverse`.
     pub direction: &'static str,
     /// Its properties.
     pub config: LinkConfig,
-    /// The channel, if it is shared with other terminals.
+    /// The channel, if other terminals share it.
     pub channel: Option<Channel>,
-    /// Whether it leads up to a constellation or down from one.
+    /// True if it leads up to a constellation or down from one.
     pub through_sky: bool,
 }
 
-/// Properties that override those of a link, which may follow from a constellation, a modem or the weather.
+/// Overrides of a link's properties, also of those from a constellation, a modem or the weather.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Override {
     /// Rate in both directions.
     pub rate: Option<Schedule<Rate>>,
     /// Delay of each direction.
     pub delay_one_way: Option<Schedule<Duration>>,
-    /// Probability of a loss in each direction.
+    /// Loss probability of each direction.
     pub loss: Option<LossConfig>,
     /// Queue of each hop.
     pub queue: Option<QueueConfig>,
@@ -79,71 +79,72 @@ pub struct Channel {
     pub medium: MediumConfig,
     /// Queue and errors of each terminal.
     pub terminal: TerminalConfig,
-    /// How many terminals there are. Only one has anything to send.
+    /// Number of terminals; only one of them sends.
     pub terminals: usize,
     /// Number of that terminal.
     pub own: u32,
 }
 
 impl Hop {
-    /// Name of the random streams: those of the same link in the simulator.
+    /// Name of the random streams, as of the same link in the simulator.
     pub fn stream(&self) -> String {
         format!("link.{}.{}", self.link, self.direction)
     }
 }
 
-/// The links between the command and the host beyond, in the order in which packets meet them.
+/// Links between the command and the far host, from first to last.
 ///
-/// These are the links on the routes between the first host of `from` and the first host of `to` of the flow group under comparison. The
-/// command takes the place of its flows.
+/// These are the links on the routes between the first host of `from` and the first host of `to` of the compared flow
+/// group. The command replaces its flows.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Path {
-    /// From the command to the host beyond.
+    /// From the command to the far host.
     pub up: Vec<Hop>,
-    /// From the host beyond to the command.
+    /// From the far host to the command.
     pub down: Vec<Hop>,
-    /// Largest IP packet, in bytes: a full segment of the flow group under comparison with its headers, but at most [`LARGEST_PACKET`].
+    /// Maximum IP packet in bytes: a full segment of the compared flow group with its headers, but at most
+    /// [`LARGEST_PACKET`].
     pub mtu: u16,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Parts of the scenario that are not emulated: middleboxes on the path, other flows, changes of the route.
+    /// Parts of the scenario that are not emulated: middleboxes on the path, other flows, route changes.
     pub left_out: Vec<String>,
 }
 
-/// A scenario between whose hosts nothing can be emulated.
+/// Reason why a scenario cannot be emulated.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum PathError {
-    /// There is no flow group, so it is not known which hosts are meant.
+    /// Without a flow group the two hosts are unknown.
     #[error("the scenario has no flow group: a [flow.NAME] table says between which hosts to emulate")]
     NoFlow,
-    /// No way leads from one host to the other.
+    /// No route connects the two hosts.
     #[error("flow.{flow}: no route leads from {from} to {to}")]
     NoRoute {
         /// Name of the flow group.
         flow: String,
-        /// Where the route would begin.
+        /// Start of the route.
         from: String,
-        /// Where it would end.
+        /// End of the route.
         to: String,
     },
-    /// A link is one of several that cannot share a channel.
+    /// A link that cannot be part of a shared channel.
     #[error("link.{link}: {error}")]
     Shared {
         /// Name of the link.
         link: String,
-        /// What prevents it.
+        /// Reason.
         error: ConfigError,
     },
-    /// The groups do not make a graph.
+    /// The groups form no graph.
     #[error(transparent)]
     Topology(#[from] TopologyError),
 }
 
 impl Path {
-    /// The path of a scenario for a command at `at`.
+    /// Returns the path of a scenario for a command at `at`.
     ///
     /// # Errors
-    /// [`PathError`] if no flow says between which hosts, or no route joins them.
+    /// [`PathError`] if no flow names two hosts, or no route connects them.
     pub fn of(scenario: &Scenario, at: At) -> Result<Self, PathError> {
         let group = scenario.compared_flow().ok_or(PathError::NoFlow)?;
         let mut left_out = Vec::new();
@@ -163,8 +164,8 @@ impl Path {
         Ok(Self { up, down, mtu, seed: scenario.seed, left_out })
     }
 
-    /// The part of the scenario that an [`Override`] changes: the link group `satellite`, the only group there is, the constellation, or else
-    /// the link with the least rate in the beginning.
+    /// Returns the part of the scenario that an [`Override`] changes: the link group `satellite`, the only group, the
+    /// constellation, or else the link with the lowest initial rate.
     pub fn bottleneck(&self) -> &str {
         let groups = self.groups();
         if let [only] = groups[..] {
@@ -179,8 +180,8 @@ impl Path {
         through_sky.or(slowest).map_or("", |hop| &hop.group)
     }
 
-    /// Changes the hops of the group `name`. Where several follow each other, as up- and downlink of a constellation do, the first of
-    /// them has all of the delay and the loss.
+    /// Changes the hops of the group `name`. Of several consecutive hops, such as uplink and downlink of a
+    /// constellation, the first one gets the whole delay and loss.
     pub fn change(&mut self, name: &str, change: &Override) {
         for hops in [&mut self.up, &mut self.down] {
             let mut first = true;
@@ -190,9 +191,9 @@ impl Path {
         }
     }
 
-    /// True if it has the same links as `other`, whatever they do to packets.
+    /// True if the links are those of `other`, whatever their properties.
     pub(crate) fn has_links_of(&self, other: &Self) -> bool {
-        // A shared channel cannot change while packets are in it.
+        // A shared channel with packets in it cannot change.
         let alike =
             |(ours, theirs): (&Hop, &Hop)| ours.stream() == theirs.stream() && ours.channel == theirs.channel;
         let same =
@@ -200,7 +201,7 @@ impl Path {
         self.mtu == other.mtu && same(&self.up, &other.up) && same(&self.down, &other.down)
     }
 
-    /// Names of the groups of its links, each once, in the order of `up`.
+    /// Returns the names of the groups of its links, each once, in the order of `up`.
     pub fn groups(&self) -> Vec<&str> {
         let mut groups: Vec<&str> = Vec::new();
         for hop in self.up.iter().chain(&self.down) {
@@ -212,7 +213,7 @@ impl Path {
     }
 }
 
-/// The hops of one direction. Nodes between them that do more than forward are added to `left_out`.
+/// Returns the hops of one direction, and adds nodes that do more than forward to `left_out`.
 fn route(
     scenario: &Scenario,
     flow: &FlowGroup,
@@ -262,7 +263,7 @@ fn route(
     Ok(hops)
 }
 
-/// The channel behind a link, if it shares one.
+/// Returns the channel of a link that shares one.
 fn channel(topology: &Topology<'_>, link: LinkId) -> Result<Option<Channel>, ConfigError> {
     let edge = topology.link(link);
     let Some(access) = edge.medium else { return Ok(None) };
@@ -273,7 +274,7 @@ fn channel(topology: &Topology<'_>, link: LinkId) -> Result<Option<Channel>, Con
     Ok(Some(Channel { medium, terminal, terminals, own }))
 }
 
-/// The uplink to a constellation and the downlink from it.
+/// Returns the uplink to a constellation and the downlink from it.
 fn through_sky(
     scenario: &Scenario,
     group: &ConstellationGroup,
@@ -320,7 +321,7 @@ mod tests {
         for hops in [&path.up, &path.down] {
             assert_eq!(names(hops), ["link.iridium.up.forward", "link.iridium.down.reverse"]);
             let Schedule::Table { points, .. } = &hops[0].config.delay_one_way else { panic!("{hops:?}") };
-            // Two ground links of at least 780 km; no path to the other coast is longer than 53 ms.
+            // Two ground links have at least 780 km each. No path to the other coast takes more than 53 ms.
             let within = |delay: &Duration| (15.0..53.0).contains(&delay.as_millis_f64());
             assert!(points.iter().all(|(_, delay)| within(delay)) && points.len() > 120, "{points:?}");
             assert!(hops[0].config.outages.intervals.is_empty());

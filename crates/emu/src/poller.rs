@@ -6,20 +6,21 @@ use nix::sys::time::TimeSpec;
 
 use crate::clock::Clock;
 
-/// Longest time to spin before a deadline (chosen: if the kernel wakes us later than that, the machine is busy and spinning does not help).
+/// Maximum time to spin before a deadline (chosen). If the kernel wakes the thread later than that, the machine is
+/// busy and spinning does not help.
 const LONGEST_SPIN: Duration = Duration::from_micros(100);
 
-/// After this many packets without a sleep in between, the next sleep lasts at least [`LEAST_SLEEP`] (chosen). A thread that spins from packet to
-/// packet occupies a processor, which the programs at both ends then lack; and from a thread with real-time priority the kernel takes the
-/// processor away for up to 50 ms in each second. Packets that are delivered together also cost less.
+/// Number of packets without a sleep after which the next sleep lasts at least [`LEAST_SLEEP`] (chosen). A thread
+/// that spins from packet to packet occupies a processor that the programs at both ends need. The kernel also stops a
+/// thread with real-time priority for up to 50 ms of each second. Packets that are delivered together cost less.
 const DELIVERED_AWAKE: u32 = 8;
-/// Shortest sleep then (chosen: a tenth of the tolerance of the meter).
+/// Minimum sleep then (chosen: 10 % of the meter's tolerance).
 const LEAST_SLEEP: Duration = Duration::from_micros(50);
 
-/// Polls files with a deadline: the kernel waits until shortly before it, and the caller spins through the rest.
+/// Polls files with a deadline: the kernel waits until shortly before it, and the caller spins for the rest.
 ///
-/// How long before depends on how late the kernel has woken us until now: a longer lateness counts at once and is forgotten slowly. Packets
-/// whose deadlines follow each other closely are delivered together, some of them a little late.
+/// The spinning time depends on the kernel's past wake-up delays. A longer delay counts at once and is forgotten
+/// slowly. Packets with close deadlines are delivered together, some of them slightly late.
 #[derive(Debug)]
 pub(crate) struct Poller {
     clock: Clock,
@@ -30,25 +31,26 @@ pub(crate) struct Poller {
 }
 
 impl Poller {
-    /// On a machine with one processor it never spins, because the programs that it waits for could not run.
+    /// With one processor it never spins, because the awaited programs could not run.
     pub fn new(clock: Clock) -> Self {
         let alone = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
         let longest = if alone { Duration::ZERO } else { LONGEST_SPIN };
         Self { clock, margin: longest, longest, delivered: 0 }
     }
 
-    /// Notes that `packets` packets were delivered.
+    /// Records that `packets` packets were delivered.
     pub fn note_delivered(&mut self, packets: u32) {
         self.delivered = self.delivered.saturating_add(packets);
     }
 
-    /// When the sleep before `deadline` is to end; there is none if that is past.
+    /// Returns the end of the sleep before `deadline`; `None` if it has passed.
     fn wake_up(&self, deadline: Instant, now: Instant) -> Instant {
         let shortly_before = Instant::from_nanos(deadline.as_nanos().saturating_sub(self.margin.as_nanos()));
         if self.delivered >= DELIVERED_AWAKE { shortly_before.max(now + LEAST_SLEEP) } else { shortly_before }
     }
 
-    /// Waits until one of the `files` is readable or `deadline` is near; true if the last of them may be readable.
+    /// Waits until one of the `files` is readable or `deadline` is near. Returns true if the last file may be
+    /// readable.
     pub fn wait(&mut self, deadline: Instant, files: &[BorrowedFd<'_>]) -> bool {
         let now = self.clock.now();
         let wake_up = self.wake_up(deadline, now);

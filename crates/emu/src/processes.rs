@@ -1,4 +1,4 @@
-//! The processes of an emulated network: those whose network namespace it is, whatever group, session or parent they have.
+//! Processes of an emulated network, found by their network namespace, whatever their group, session or parent.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -9,24 +9,24 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
-/// Time between SIGTERM and SIGKILL, and again between SIGKILL and giving up (chosen).
+/// Time from SIGTERM to SIGKILL, and from SIGKILL to giving up (chosen).
 const GRACE: Duration = Duration::from_secs(2);
-/// Time between two looks at the processes that are left (chosen).
+/// Time between two checks for remaining processes (chosen).
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Identity of a network namespace: inode number of its handle. Numbers are unique while the namespace exists.
+/// Identity of a network namespace: the inode number of its handle, which is unique while the namespace exists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NetworkId(pub u64);
 
 impl NetworkId {
-    /// Ends all processes of the network: by SIGTERM, and by SIGKILL those that are left after [`GRACE`].
+    /// Ends all processes of the network by SIGTERM; after [`GRACE`] the remaining ones by SIGKILL.
     pub fn end_processes(self) {
         send(Signal::SIGTERM, &self.processes());
         self.repeat_until_empty(|_| ());
         self.repeat_until_empty(|left| send(Signal::SIGKILL, left));
     }
 
-    /// Calls `act` with the processes that are left until there are none, but no longer than [`GRACE`].
+    /// Calls `act` with the remaining processes until there are none, at most for [`GRACE`].
     fn repeat_until_empty(self, act: impl Fn(&[Pid])) {
         let begin = Instant::now();
         while begin.elapsed() < GRACE {
@@ -39,7 +39,8 @@ impl NetworkId {
         }
     }
 
-    /// The processes of the network, without the calling one. Processes of other users are not seen without privileges.
+    /// Returns the processes of the network except the calling one. Without privileges, processes of other users are
+    /// invisible.
     pub fn processes(self) -> Vec<Pid> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -47,7 +48,7 @@ impl NetworkId {
     }
 
     fn contains(self, process: Pid) -> bool {
-        // There is no such file once the process has ended, even before its parent has waited for it.
+        // This file does not exist after the process has ended, even before its parent has waited for it.
         let handle = fs::metadata(Path::new("/proc").join(process.to_string()).join("ns/net"));
         handle.is_ok_and(|handle| handle.ino() == self.0)
     }
@@ -56,7 +57,7 @@ impl NetworkId {
 /// Sends `signal` to each of `processes`.
 pub(crate) fn send(signal: Signal, processes: &[Pid]) {
     for process in processes {
-        // It fails if the process has ended meanwhile.
+        // This fails if the process has already ended.
         let _ = kill(*process, signal);
     }
 }

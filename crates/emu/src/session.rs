@@ -1,4 +1,4 @@
-//! One emulation from beginning to end.
+//! One emulation from start to end.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -32,41 +32,41 @@ use crate::shared::{Shared, Snapshot};
 /// Name of the only device of the command.
 const COMMAND_DEVICE: &str = "bentpipe";
 
-/// What to emulate, and around which command.
+/// Configuration of an emulation.
 pub struct EmulationConfig {
     /// The links.
     pub path: Path,
     /// The command and its arguments.
     pub command: Vec<OsString>,
-    /// Shell commands that start servers beyond the path. With any, and without the privileges of an administrator,
-    /// nothing else is there: the network of the host is out of reach.
+    /// Shell commands that start servers on the far side of the path. If there are any and the process is not
+    /// privileged, the command cannot reach the host's network.
     pub servers: Vec<OsString>,
-    /// Where to write what the command sends and receives, as pcapng.
+    /// File for the command's packets, as pcapng.
     pub capture: Option<Box<dyn Write + Send>>,
-    /// The HTTP server by which links can be changed meanwhile, if there is to be one.
+    /// HTTP server that can change links during the emulation, if wanted.
     pub remote: Option<Remote>,
 }
 
-/// How an emulation ended.
+/// Result of an emulation.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Exit code of the command; 128 and the number of the signal that ended it.
+    /// Exit code of the command, or 128 plus the number of the signal that ended it.
     pub code: u8,
     /// State at the end.
     pub snapshot: Snapshot,
-    /// Packets that are missing in the capture, because writing it was too slow.
+    /// Packets missing in the capture, because the disk was too slow.
     pub missed_by_capture: u64,
 }
 
-/// How often `watch` of [`run`] is called, about (chosen).
+/// Approximate interval of the calls of `watch` (chosen).
 const WATCH_EVERY_MS: u16 = 250;
 
-/// Runs the command over the path until it ends. `watch` is called with the state from time to time.
+/// Runs the command over the path until it ends, and calls `watch` with the state in intervals.
 ///
-/// The calling process must have one thread, and goes into a user namespace of its own if it is not privileged.
+/// The calling process must have one thread. Without privileges it enters a new user namespace.
 ///
 /// # Errors
-/// [`Error`] if something is missing on this machine, or the command cannot be started.
+/// [`Error`] if something is missing on this machine, or the command cannot start.
 pub fn run(config: EmulationConfig, mut watch: impl FnMut(&Snapshot)) -> Result<Outcome, Error> {
     refuse_nesting()?;
     let signals = Signals::catch()?;
@@ -92,7 +92,7 @@ pub fn run(config: EmulationConfig, mut watch: impl FnMut(&Snapshot)) -> Result<
     Ok(Outcome { code: code?, snapshot, missed_by_capture: missed })
 }
 
-/// Refuses to emulate within an emulation, whose devices, addresses and routes would be the same.
+/// Refuses an emulation within an emulation, because devices, addresses and routes would collide.
 fn refuse_nesting() -> Result<(), Error> {
     match std::env::var("BENTPIPE_HOST") {
         Ok(host) => Err(Error::Request(format!(
@@ -111,16 +111,16 @@ fn start(driver: Driver) -> Result<JoinHandle<(Snapshot, Option<Recorder>)>, Err
     thread::Builder::new().name("emulator".into()).spawn(work).map_err(Error::at("cannot start a thread"))
 }
 
-/// Gives the calling thread real-time priority and precise timers, as far as this process may.
+/// Gives the calling thread real-time priority and precise timers, if permitted.
 fn raise_priority() {
-    // If either is not permitted, the meter shows how late packets are.
+    // Without either, the meter shows late packets.
     let _ = nix::sys::prctl::set_timerslack(1);
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: `priority` is a valid parameter that outlives the call; 0 is the calling thread.
     unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const priority) };
 }
 
-/// Two network namespaces with a device in each, and the cleanup process.
+/// Two network namespaces with a device each, and the cleanup process.
 struct World {
     command_side: Namespace,
     addresses: Addresses,
@@ -137,15 +137,14 @@ impl World {
         if !privileged {
             if servers.is_empty() {
                 eprintln!(
-                    "bentpipe: without root nothing lies beyond the path but what --listen 'COMMAND' starts there; with root (sudo) \
-                     the network of this host does"
+                    "bentpipe: without root only servers of --listen 'COMMAND' are on the far side; with root (sudo) the network of this host is reachable"
                 );
             }
             namespace::become_administrator().map_err(forbidden)?;
         }
         let beyond = if reaches_host { Namespace::current() } else { Namespace::create() };
         let (beyond, command_side) = (beyond.map_err(forbidden)?, Namespace::create().map_err(forbidden)?);
-        // The network of the host is not the emulation's: its processes live on.
+        // Processes in the host's network do not belong to the emulation.
         for network in iter::once(&command_side).chain((!reaches_host).then_some(&beyond)) {
             let registered = network.id().and_then(|network| cleanup.register(network));
             registered.map_err(Error::at("the process that ends programs"))?;
@@ -170,7 +169,7 @@ impl World {
         Ok(Self { command_side, addresses, devices, reaches_host, _cleanup: cleanup })
     }
 
-    /// The devices: the command's side, the host beyond.
+    /// Makes the devices: command's side and far host.
     fn take_devices(&mut self) -> [Device; 2] {
         self.devices.take().expect("they are taken once")
     }
@@ -184,7 +183,7 @@ impl World {
         let resolver = self.reaches_host.then(names::resolver_configuration).flatten();
         if resolver.as_ref().is_some_and(String::is_empty) {
             eprintln!(
-                "bentpipe: names cannot be resolved: /etc/resolv.conf names only servers of the host itself"
+                "bentpipe: names cannot be resolved: /etc/resolv.conf has only name servers on this host"
             );
         }
         let file = resolver.filter(|text| !text.is_empty()).map(|text| temporary(&text)).transpose();
@@ -194,8 +193,8 @@ impl World {
     }
 }
 
-/// Environment variables of programs at `place`: the addresses of the host beyond the path, those for a TCP stack in user space, and those of the
-/// stack at the other end.
+/// Returns the environment variables of programs at `place`: addresses of the far host, of a user-space TCP stack,
+/// and of the stack at the other end.
 fn environment(addresses: &Addresses, place: Place) -> [(&'static str, String); 5] {
     let other = match place {
         Place::Command => Place::Beyond,
@@ -218,7 +217,7 @@ fn temporary(text: &str) -> io::Result<tempfile::NamedTempFile> {
     Ok(file)
 }
 
-/// The device beyond the path, with the first free number on this machine.
+/// Makes the device at the far end, with the first free number on this machine.
 fn outer_device(beyond: &Namespace, mtu: u16) -> Result<(Addresses, Device), Error> {
     for number in 0..=u8::MAX {
         let addresses = Addresses { number };
@@ -235,7 +234,7 @@ fn configure_beyond(addresses: &Addresses, reaches_host: bool, ipv6: bool) -> Re
     let device = addresses.device();
     let mut lines = vec![
         format!("address add {}/30 dev {device}", addresses.host_v4()),
-        // The device sends no solicitations and reports of its own over the path.
+        // The device must send no solicitations and reports over the path.
         format!("link set {device} txqueuelen {KERNEL_QUEUE} addrgenmode none multicast off"),
         format!("link set {device} up"),
     ];
@@ -269,12 +268,12 @@ fn configure_command_side(addresses: &Addresses, ipv6: bool) -> Result<(), Error
     Ok(ip(&[], &lines)?)
 }
 
-/// Routes that keep packets to networks without a stack from being sent back over the path.
+/// Adds routes that keep packets to networks without a stack from returning over the path.
 fn unreachable_routes(addresses: &Addresses, place: Place) -> [String; 2] {
     addresses.stack_networks(place).map(|network| format!("route add unreachable {network}"))
 }
 
-/// Says why the kernel refuses something, and what helps.
+/// Adds the probable reason and the remedy to an error of the kernel.
 fn forbidden(error: io::Error) -> Error {
     let why = match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EPERM | Errno::EACCES) if geteuid().is_root() => {
@@ -293,7 +292,7 @@ fn forbidden(error: io::Error) -> Error {
     Error::Missing(format!("{why} ({error})"))
 }
 
-/// Signals that are waited for with a descriptor instead of ending the process.
+/// Signals that a descriptor receives instead of ending the process.
 struct Signals(SignalFd);
 
 impl Signals {
@@ -306,14 +305,15 @@ impl Signals {
         descriptor.map(Self).map_err(|error| Error::at("signals")(error.into()))
     }
 
-    /// The signals that are pending, and whether a process sent them. Those of the terminal reach the command anyway.
+    /// Returns the pending signals, and whether a process sent them. Signals of the terminal reach the command
+    /// directly.
     fn pending(&self) -> Vec<(i32, bool)> {
         let next = || self.0.read_signal().ok().flatten();
         std::iter::from_fn(next).map(|info| (info.ssi_signo as i32, info.ssi_code <= 0)).collect()
     }
 }
 
-/// Waits until the command ends, and passes signals on to it and to the programs that it started. Returns its exit code.
+/// Waits until the command ends, and forwards signals to it and to its programs. Returns its exit code.
 fn wait_for(
     (mut child, network): (Child, NetworkId),
     signals: &Signals,
@@ -341,7 +341,7 @@ fn wait_for(
                 let signal = if asked > 1 { Signal::SIGKILL } else { signal };
                 let mut programs = network.processes();
                 if !programs.contains(&process) {
-                    // It has gone to another network, or it has ended: the next iteration notices.
+                    // The process has moved to another network or ended; the next iteration detects it.
                     programs.push(process);
                 }
                 processes::send(signal, &programs);

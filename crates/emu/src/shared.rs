@@ -1,4 +1,4 @@
-//! What the emulator and other threads share: its state, changes of links, and the request to stop.
+//! Data shared by the emulator and other threads: state, link changes, and the stop request.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::meter::Fidelity;
 use crate::path::Path;
 
-/// How long a change may take (chosen).
+/// Maximum duration of a change (chosen).
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// State of an emulation.
@@ -20,13 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct Snapshot {
     /// Seconds since the start.
     pub at_s: f64,
-    /// The links from the command to the host beyond.
+    /// Links from the command to the far host.
     pub up: Vec<LinkState>,
-    /// The links from the host beyond to the command.
+    /// Links from the far host to the command.
     pub down: Vec<LinkState>,
     /// Parts of the scenario that are not emulated.
     pub left_out: Vec<String>,
-    /// How exact the emulation is.
+    /// Accuracy of the emulation.
     pub fidelity: Option<Fidelity>,
 }
 
@@ -35,19 +35,19 @@ pub struct Snapshot {
 pub struct LinkState {
     /// Name of the link.
     pub name: String,
-    /// `forward` or `reverse`, as the scenario has it.
+    /// Direction in the scenario: `forward` or `reverse`.
     pub direction: &'static str,
     /// Rate in bits per second.
     pub rate_bps: u64,
     /// Propagation delay in milliseconds.
     pub delay_one_way_ms: f64,
-    /// Packets that wait for transmission.
+    /// Number of queued packets.
     pub waiting_packets: u32,
-    /// Everything that was counted.
+    /// All counters.
     pub stats: LinkStats,
 }
 
-/// Shared by the emulator and the threads that observe and control it.
+/// Data shared by the emulator and the threads that observe and control it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     stop: AtomicBool,
@@ -56,12 +56,12 @@ pub(crate) struct Shared {
     change: Mutex<Option<Change>>,
 }
 
-/// Other properties for the links.
+/// New properties of the links.
 #[derive(Debug)]
 pub(crate) struct Change {
-    /// The same links as before.
+    /// The links with their new properties.
     pub path: Path,
-    /// Is told when the change is made.
+    /// Receives a message after the change.
     pub done: Sender<()>,
 }
 
@@ -72,13 +72,13 @@ impl Shared {
         Ok(Self { stop, wake_fd, snapshot, change })
     }
 
-    /// Tells the emulator to end.
+    /// Asks the emulator to stop.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
         self.wake();
     }
 
-    /// Gives the links other properties. False if the emulator does not answer.
+    /// Gives the links new properties. Returns false if the emulator does not answer.
     pub fn change(&self, path: Path) -> bool {
         let (done, answer) = channel();
         *self.change.lock().unwrap_or_else(PoisonError::into_inner) = Some(Change { path, done });
@@ -86,22 +86,22 @@ impl Shared {
         answer.recv_timeout(PATIENCE).is_ok()
     }
 
-    /// The state as it was at most a tenth of a second ago.
+    /// Returns a state that is at most 0.1 s old.
     pub fn snapshot(&self) -> Snapshot {
         self.snapshot.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// True once the emulator is to end.
+    /// True after a stop request.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Readable when the emulator is to end or to change links.
+    /// Descriptor that is readable after a stop request or for a link change.
     pub fn wake_fd(&self) -> &EventFd {
         &self.wake_fd
     }
 
-    /// The change that somebody waits for, if the emulator was woken.
+    /// Returns the requested change, if the emulator was woken.
     pub fn take_change(&self) -> Option<Change> {
         self.wake_fd.read().ok()?;
         self.change.lock().unwrap_or_else(PoisonError::into_inner).take()
@@ -113,7 +113,7 @@ impl Shared {
     }
 
     fn wake(&self) {
-        // It fails only if the counter of the descriptor overflows.
+        // This fails only if the counter of the descriptor overflows.
         let _ = self.wake_fd.write(1);
     }
 }

@@ -42,7 +42,7 @@ pub enum Unreachable {
     #[error("link-local addresses are not forwarded")]
     LinkLocal,
     /// The address is the stack's own.
-    #[error("that is our own address")]
+    #[error("that is the address of this program")]
     Own,
 }
 

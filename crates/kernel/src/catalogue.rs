@@ -1,4 +1,4 @@
-//! Which algorithms there are in the kernel.
+//! Algorithms for the kernel.
 
 use serde::Serialize;
 
@@ -7,22 +7,22 @@ use crate::Error;
 /// An algorithm as a congestion control of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Control {
-    /// Its name in Bentpipe.
+    /// Name in Bentpipe.
     pub name: &'static str,
-    /// Its name in the kernel: `bp_` and the name, with underscores; at most 15 bytes.
+    /// Name in the kernel: `bp_` and the name, with underscores; at most 15 bytes.
     pub kernel_name: &'static str,
-    /// What the kernel's interface makes different from the simulator's.
+    /// Differences from the simulator that the kernel's interface requires.
     pub differs: &'static str,
 }
 
 impl Control {
-    /// Whether it asks the path with probes, which a program at the interfaces sends.
+    /// True if it probes the path with copies, which a program at the interfaces sends.
     pub fn sends_probes(&self) -> bool {
         matches!(self.name, "peach" | "swift")
     }
 }
 
-/// All of them.
+/// All kernel algorithms.
 pub const CONTROLS: &[Control] = &[
     Control {
         name: "hybla",
@@ -33,7 +33,7 @@ pub const CONTROLS: &[Control] = &[
     Control {
         name: "vegas",
         kernel_name: "bp_vegas",
-        differs: "decides as Linux's module; no fine-grained timeout, as a control cannot ask for a retransmission",
+        differs: "decisions of Linux's module; no fine-grained timeout, because a control cannot request a retransmission",
     },
     Control { name: "veno", kernel_name: "bp_veno", differs: "-" },
     Control {
@@ -45,19 +45,19 @@ pub const CONTROLS: &[Control] = &[
     Control {
         name: "star",
         kernel_name: "bp_star",
-        differs: "a timeout is not questioned; the kernel's F-RTO takes back what was a mistake",
+        differs: "no probe at a timeout; the kernel's F-RTO undoes spurious timeouts",
     },
     Control { name: "tcp-j", kernel_name: "bp_tcp_j", differs: "-" },
     Control {
         name: "jersey",
         kernel_name: "bp_jersey",
-        differs: "asks for ECN in the handshake; after a mark the window comes down over a round trip",
+        differs: "requests ECN in the handshake; after a mark the window shrinks over a round trip",
     },
     Control { name: "astart", kernel_name: "bp_astart", differs: "-" },
     Control {
         name: "new-vegas",
         kernel_name: "bp_new_vegas",
-        differs: "paced segment by segment, not in pairs; no fine-grained timeout; round trips below 2 ms count as without a queue",
+        differs: "paced segment by segment, not in pairs; no fine-grained timeout; round trips below 2 ms count as an empty queue",
     },
     Control {
         name: "scps-tp",
@@ -67,34 +67,34 @@ pub const CONTROLS: &[Control] = &[
     Control {
         name: "copa",
         kernel_name: "bp_copa",
-        differs: "round trips below 2 ms count as without a queue",
+        differs: "round trips below 2 ms count as an empty queue",
     },
     Control {
         name: "bbr3",
         kernel_name: "bp_bbr3",
-        differs: "what was in flight and lost when a segment left is known to a sixteenth of a window",
+        differs: "in-flight data and losses at the departure of a segment are known with a resolution of 1/16 window",
     },
     Control {
         name: "peach",
         kernel_name: "bp_peach",
-        differs: "probes leave with data, two with a segment, and begin with the initial window; answers are counted, not told apart",
+        differs: "probes leave with data, up to two per segment, from the initial window on; replies are counted without their probes",
     },
     Control {
         name: "swift",
         kernel_name: "bp_swift",
-        differs: "as peach; a probe copies the segment that is leaving, not any outstanding one",
+        differs: "as peach; a probe copies the departing segment, not any outstanding one",
     },
     Control {
         name: "zenith",
         kernel_name: "bp_zenith",
-        differs: "the window doubles from the first, as the kernel spaces no first flight; timeouts back off; no proportional rate reduction",
+        differs: "the window doubles from the start, because the kernel does not pace the first flight; timeouts back off; no proportional rate reduction",
     },
 ];
 
-/// The control of this name, Bentpipe's or the kernel's.
+/// Returns the control with this name of Bentpipe or the kernel.
 ///
 /// # Errors
-/// [`Error::Request`] with the names that there are.
+/// [`Error::Request`] with the known names.
 pub fn find(name: &str) -> Result<&'static Control, Error> {
     let control = CONTROLS.iter().find(|control| control.name == name || control.kernel_name == name);
     control.ok_or_else(|| {

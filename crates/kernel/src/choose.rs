@@ -1,4 +1,4 @@
-//! Chooses controls for connections by destination, by the interface through which they leave, and by control group.
+//! Selects controls for connections by destination, outgoing interface, and control group.
 
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv6Addr};
@@ -16,46 +16,46 @@ use crate::leftovers::Turn;
 use crate::objects;
 use crate::pins::{FOLDER, RULES_LINK, RULES_OF};
 
-/// Which connections.
+/// Connections of a rule.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Match {
-    /// Destinations as address and length; none means all.
+    /// Destinations as address and prefix length; empty for all.
     pub to: Vec<(IpAddr, u8)>,
-    /// Name of the interface through which they leave; any if none.
+    /// Name of the outgoing interface; any if absent.
     pub interface: Option<String>,
-    /// Folder of the control group to which their processes belong; all processes if none.
+    /// Folder of the control group of their processes; all processes if absent.
     pub group: Option<PathBuf>,
 }
 
-/// A rule that holds.
+/// An active rule.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Rule {
     /// Name of the control in the kernel.
     pub control: String,
     /// Destinations.
     pub to: String,
-    /// Name of the interface in its network namespace; none for any.
+    /// Name of the interface in its network namespace; `None` for any.
     pub interface: Option<String>,
-    /// False if the interface belongs to this network namespace and is not there now. The rule holds again when it comes back.
+    /// False if the interface of this network namespace is missing. The rule applies again when it returns.
     pub is_there: bool,
-    /// Control group, by the number of its folder.
+    /// Control group, by the inode number of its folder.
     pub group: u64,
 }
 
 const RULES: &str = "rules";
-/// Bits of a key before the address: the cookie of the network namespace and the name of the interface.
+/// Bits of a key before the address: cookie of the network namespace and interface name.
 const PLACE_BITS: u32 = 64 + 8 * INTERFACE_NAME as u32;
-/// Bytes of a key before them, and where the name of the interface and the address begin.
+/// Bytes of a key before these bits, and offsets of interface name and address.
 const NAMESPACE_AT: usize = 4;
 const INTERFACE_AT: usize = 12;
 const ADDRESS_AT: usize = INTERFACE_AT + INTERFACE_NAME;
-/// Bits of an IPv6 address before one of IPv4 that is mapped into it.
+/// Bits of an IPv6 address before a mapped IPv4 address.
 const MAPPED_BITS: u32 = 96;
 
-/// From now on these connections get this control; without one, what the system gives them.
+/// Selects this control for new connections; without a control, the system's default.
 ///
 /// # Errors
-/// [`Error::Request`] for an interface or group that is not there, else as for loading.
+/// [`Error::Request`] for a missing interface or group, otherwise as for loading.
 pub fn use_for(control: Option<&Control>, which: &Match) -> Result<(), Error> {
     let place = which.interface.as_deref().map(Place::find).transpose()?.unwrap_or_default();
     let folder = match &which.group {
@@ -79,14 +79,15 @@ pub fn use_for(control: Option<&Control>, which: &Match) -> Result<(), Error> {
         Some(control) => rules.update(&key, &value(control), MapFlags::ANY).map_err(|error| broken(&error)),
         None => rules.delete(&key).map_err(|_| Error::Request(format!("no such rule: {}", written(&key)))),
     });
-    // Also where the command before died when there was none yet.
+    // Also applies if an earlier command died before it made the folder.
     if rules.keys().next().is_none() {
         detach(&pins)?;
     }
     done
 }
 
-/// Takes back all rules that name a control which is about to go; how many there were. Only for who has the turn.
+/// Removes all rules of a control that will be unloaded, and returns their number. The caller must hold the
+/// [`Turn`](crate::leftovers::Turn).
 pub(crate) fn take_back(control: &Control) -> Result<usize, Error> {
     let mut taken = 0;
     for Table { pins, rules, .. } in tables()? {
@@ -107,7 +108,7 @@ pub(crate) fn take_back(control: &Control) -> Result<usize, Error> {
 
 /// The rules of a control group.
 struct Table {
-    /// Control group, by the number of its folder.
+    /// Control group, by the inode number of its folder.
     group: u64,
     pins: PathBuf,
     rules: MapHandle,
@@ -119,7 +120,7 @@ fn tables() -> Result<Vec<Table>, Error> {
     for folder in fs::read_dir(FOLDER).into_iter().flatten().flatten() {
         let (name, pins) = (folder.file_name(), folder.path());
         let group = name.to_str().and_then(|name| name.strip_prefix(RULES_OF)?.parse().ok());
-        // Without a link somebody is setting them up, or died while doing so: they do not hold.
+        // Without a link the rules are incomplete or left by a dead command, so they do not apply.
         if let Some(group) = group.filter(|_| pins.join(RULES_LINK).exists()) {
             let rules = MapHandle::from_pinned_path(pins.join(RULES)).map_err(|error| broken(&error))?;
             tables.push(Table { group, pins, rules });
@@ -128,7 +129,7 @@ fn tables() -> Result<Vec<Table>, Error> {
     Ok(tables)
 }
 
-/// All rules that hold.
+/// Returns all active rules.
 ///
 /// # Errors
 /// [`Error::Work`] if they cannot be read.
@@ -156,7 +157,7 @@ fn broken(error: &libbpf_rs::Error) -> Error {
     Error::Work(format!("the rules cannot be read or changed: {error}"))
 }
 
-/// The program stands at the group, with its rules, until the last rule goes.
+/// The program stays attached to the group with its rules until the last rule is removed.
 fn attach(pins: &Path, group: &File) -> Result<(), Error> {
     if pins.join(RULES_LINK).exists() {
         return Ok(());
@@ -187,12 +188,12 @@ fn detach(pins: &Path) -> Result<(), Error> {
         }
     }
     fs::remove_dir(pins).map_err(|error| Error::file(pins, &error))?;
-    // Loaded controls or rules of other groups keep our folder.
+    // Loaded controls or rules of other groups keep the folder.
     let _ = fs::remove_dir(FOLDER);
     Ok(())
 }
 
-/// Where control groups of version 2 are mounted.
+/// Returns the mount point of control groups, version 2.
 fn control_groups() -> Result<PathBuf, Error> {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let mut fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
@@ -204,16 +205,16 @@ fn control_groups() -> Result<PathBuf, Error> {
     })
 }
 
-/// The place of a rule: an interface of a network namespace; zeros stand for any.
+/// Interface of a rule in a network namespace; zeros for any.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Place {
-    /// Cookie of the network namespace, which no other one gets while the machine runs.
+    /// Cookie of the network namespace, unique until the next boot.
     namespace: u64,
     interface: [u8; INTERFACE_NAME],
 }
 
 impl Place {
-    /// The interface of this name in our network namespace.
+    /// Returns the interface with this name in the present network namespace.
     fn find(name: &str) -> Result<Self, Error> {
         Interface::find(name)?;
         let mut interface = [0; INTERFACE_NAME];
@@ -237,7 +238,7 @@ impl Place {
     }
 }
 
-/// `struct bp_key` for each destination.
+/// Returns a `struct bp_key` for each destination.
 fn keys(which: &Match, place: Place) -> Vec<Vec<u8>> {
     let key = |address: Ipv6Addr, bits: u32| {
         let length = (PLACE_BITS + bits).to_ne_bytes();
@@ -253,7 +254,7 @@ fn keys(which: &Match, place: Place) -> Vec<Vec<u8>> {
     which.to.iter().map(one).collect()
 }
 
-/// `struct bp_choice`.
+/// Returns a `struct bp_choice`.
 fn value(control: &Control) -> Vec<u8> {
     let mut name = [0; 16];
     name[..control.kernel_name.len()].copy_from_slice(control.kernel_name.as_bytes());
@@ -261,17 +262,17 @@ fn value(control: &Control) -> Vec<u8> {
     [&name[..], &ecn.to_ne_bytes()].concat()
 }
 
-/// The control of a `struct bp_choice`.
+/// Returns the control of a `struct bp_choice`.
 fn named(value: &[u8]) -> String {
     text(&value[..16])
 }
 
-/// The text before the first zero.
+/// Returns the text before the first zero byte.
 fn text(bytes: &[u8]) -> String {
     bytes.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect()
 }
 
-/// The destinations of a key.
+/// Returns the destination of a key.
 fn written(key: &[u8]) -> String {
     let bits = u32::from_ne_bytes(key[..4].try_into().expect("four bytes")).saturating_sub(PLACE_BITS);
     let address = Ipv6Addr::from(<[u8; 16]>::try_from(&key[ADDRESS_AT..]).expect("sixteen bytes"));

@@ -1,4 +1,4 @@
-//! The programs at the egress of interfaces that copy data in low priority: the probes of Peach and Swift.
+//! Programs at the egress of interfaces that send low-priority copies of data: the probes of Peach and Swift.
 
 use std::ffi::CString;
 use std::fs;
@@ -14,12 +14,12 @@ use crate::error::Error;
 use crate::interface::Interface;
 use crate::pins::{self, copies_of};
 
-/// The name of the pin of the program, in the folder of its control.
+/// Name of the program's pin in the folder of its control.
 const PROGRAM: &str = "program";
-/// Its name in the objects of the controls that have one.
+/// Name of the program in the objects of its controls.
 const COPY: &str = "bp_copy";
 
-/// Pins the program of a control that was just loaded; it stands at no interface yet.
+/// Pins the program of a newly loaded control, without attaching it to an interface.
 pub(crate) fn pin(control: &Control, object: &mut Object) -> Result<(), Error> {
     let folder = copies_of(control);
     fs::create_dir_all(&folder).map_err(|error| Error::file(&folder, &error))?;
@@ -30,7 +30,8 @@ pub(crate) fn pin(control: &Control, object: &mut Object) -> Result<(), Error> {
         .map_err(|error| Error::Work(format!("cannot pin {}: {error}", folder.display())))
 }
 
-/// Lets the program of a loaded control stand at these interfaces, or at all of this network namespace. Where it does already, it stays.
+/// Attaches the program of a loaded control to these interfaces, or to all of this network namespace. Existing
+/// attachments stay.
 pub(crate) fn attach(control: &Control, names: &[String]) -> Result<(), Error> {
     let interfaces = match names {
         [] => Interface::all()?,
@@ -49,7 +50,7 @@ pub(crate) fn attach(control: &Control, names: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A link outlives its interface, and both numbers are given to others later.
+/// A link survives its interface, and the kernel reuses both numbers.
 fn forget_what_is_gone(control: &Control, folder: &Path) -> Result<(), Error> {
     for (namespace, number) in pins::places(control) {
         let pin = folder.join(format!("{namespace}-{number}"));
@@ -67,23 +68,23 @@ fn attach_one(program: &OwnedFd, interface: u32, pin: &Path) -> Result<(), Error
     let failed = |what: &str| {
         Error::Work(format!("cannot {what} interface {interface}: {}", std::io::Error::last_os_error()))
     };
-    // SAFETY: the call takes numbers, and no options.
+    // SAFETY: the call takes only numbers, without options.
     let link =
         unsafe { bpf_link_create(program.as_raw_fd(), interface as i32, BPF_TCX_EGRESS, std::ptr::null()) };
     if link < 0 {
         return Err(failed("stand at"));
     }
-    // SAFETY: the kernel just gave us this descriptor.
+    // SAFETY: the kernel has just returned this descriptor.
     let link = unsafe { OwnedFd::from_raw_fd(link) };
     let path = CString::new(pin.to_string_lossy().into_owned()).expect("our paths have no zeros");
-    // SAFETY: both live through the call.
+    // SAFETY: both descriptors stay open during the call.
     match unsafe { bpf_obj_pin(link.as_raw_fd(), path.as_ptr()) } {
         0 => Ok(()),
         _ => Err(failed("pin what stands at")),
     }
 }
 
-/// Takes the program of a control from all interfaces, of whatever network namespace.
+/// Detaches the program of a control from all interfaces of all network namespaces.
 pub(crate) fn detach(control: &Control) -> Result<(), Error> {
     let folder = copies_of(control);
     for pin in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -95,7 +96,7 @@ pub(crate) fn detach(control: &Control) -> Result<(), Error> {
     }
 }
 
-/// Another command may have been faster.
+/// Another command may have removed it.
 fn remove(pin: &Path) -> Result<(), Error> {
     match fs::remove_file(pin) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::file(pin, &error)),

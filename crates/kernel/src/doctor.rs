@@ -1,4 +1,4 @@
-//! What this machine has and lacks for algorithms in its kernel, and how to get it.
+//! Requirements of kernel algorithms on this machine, with remedies.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -10,28 +10,28 @@ use crate::CAN_LOAD;
 #[cfg(feature = "bpf")]
 use crate::leftovers;
 
-/// How a check ended.
+/// Result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Finding {
-    /// As it should be.
+    /// The requirement is fulfilled.
     Ok,
-    /// It works without, but not as well, or not for everything.
+    /// A restriction: something is slower or does not work everywhere.
     Doubtful,
-    /// It does not work without.
+    /// Nothing works without it.
     Missing,
 }
 
-/// One thing that was checked.
+/// A checked requirement.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Check {
-    /// What.
+    /// Name of the requirement.
     pub what: &'static str,
-    /// How it ended.
+    /// Result of the check.
     pub finding: Finding,
-    /// What was found.
+    /// Value found.
     pub found: String,
-    /// What cures it; empty where nothing is wrong.
+    /// Remedy; empty if nothing is wrong.
     pub cure: String,
 }
 
@@ -47,7 +47,7 @@ fn missing(what: &'static str, found: impl Into<String>, cure: impl Into<String>
     Check { what, finding: Finding::Missing, found: found.into(), cure: cure.into() }
 }
 
-/// Checks all.
+/// Checks all requirements.
 pub fn examine() -> Vec<Check> {
     let types = fs::read("/sys/kernel/btf/vmlinux").ok();
     vec![
@@ -79,7 +79,7 @@ fn programs() -> Check {
     }
 }
 
-/// Major and minor version of a release such as `6.1.0-18-amd64`.
+/// Returns major and minor version of a release such as `6.1.0-18-amd64`.
 fn version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
@@ -93,7 +93,7 @@ fn kernel(release: &str) -> Check {
     }
 }
 
-/// The kernel's description of its types has this name.
+/// True if the kernel's type information contains this name.
 fn knows(types: Option<&[u8]>, name: &str) -> bool {
     let name = [b"\0", name.as_bytes(), b"\0"].concat();
     types.is_some_and(|types| types.windows(name.len()).any(|bytes| bytes == name))
@@ -123,7 +123,7 @@ fn struct_ops(types: Option<&[u8]>) -> Check {
 
 fn links(types: Option<&[u8]>) -> Check {
     match knows(types, "bpf_struct_ops_link_create") {
-        true => ok("struct_ops links", "a control outlives the command that loads it"),
+        true => ok("struct_ops links", "a control stays loaded after its command"),
         false => doubtful(
             "struct_ops links",
             "they came with kernel 6.4; a control is held by its map, and only `unload` takes it out",
@@ -132,12 +132,12 @@ fn links(types: Option<&[u8]>) -> Check {
     }
 }
 
-/// Whether programs can stand at interfaces here, which send the probes of `peach` and `swift` (tcx, kernel 6.6).
+/// True if programs can be attached to interfaces, for the probes of `peach` and `swift` (tcx, kernel 6.6).
 pub fn has_tcx() -> bool {
     knows(fs::read("/sys/kernel/btf/vmlinux").ok().as_deref(), TCX)
 }
 
-/// The function of the kernel that lets programs stand at interfaces by links.
+/// Kernel function that attaches programs to interfaces by links.
 const TCX: &str = "tcx_link_attach";
 
 fn interfaces(types: Option<&[u8]>) -> Check {
@@ -174,7 +174,7 @@ fn jit(setting: &str) -> Check {
     }
 }
 
-/// Numbers of the capabilities that loading needs.
+/// Numbers of the capabilities for loading.
 const NEEDED: [(&str, u32); 3] = [("CAP_NET_ADMIN", 12), ("CAP_PERFMON", 38), ("CAP_BPF", 39)];
 const CAP_SYS_ADMIN: u32 = 21;
 
@@ -205,7 +205,7 @@ fn lockdown(setting: &str) -> Check {
     }
 }
 
-/// Where the first file system of this type is mounted.
+/// Returns the first mount point of this type of file system.
 fn mounted<'a>(mounts: &'a str, kind: &str) -> Option<&'a str> {
     let mut lines = mounts.lines().map(|line| line.split(' '));
     lines.find_map(|mut fields| {
@@ -225,19 +225,19 @@ fn file_system(mounts: &str) -> Check {
     }
 }
 
-/// A build that cannot load leaves nothing.
+/// A build without the programs leaves nothing behind.
 #[cfg(not(feature = "bpf"))]
 fn leftovers() -> Vec<PathBuf> {
     Vec::new()
 }
 
 fn dead_commands(left: &[PathBuf]) -> Check {
-    const WHAT: &str = "what commands left that died";
+    const WHAT: &str = "leftovers of killed commands";
     match left {
         [] => ok(WHAT, "nothing"),
         [first, ..] => doubtful(
             WHAT,
-            format!("{} and whatever it holds in the kernel", first.display()),
+            format!("{} and the kernel objects that it holds", first.display()),
             "bentpipe kernel unload --all; the next `load` and `use` clear it as well",
         ),
     }
@@ -271,7 +271,7 @@ fn reverse_path(setting: &str) -> Check {
     match setting {
         "1" => doubtful(
             "rp_filter",
-            "strict: replies that take another way back, as over a one-way satellite, are dropped",
+            "strict: replies on another reverse path, as with a one-way satellite, are dropped",
             "sysctl net.ipv4.conf.all.rp_filter=2",
         ),
         "" => doubtful("rp_filter", "cannot be read", "run as root"),

@@ -1,21 +1,21 @@
-//! What can go wrong, by whose turn it is next.
+//! Errors, by who can resolve them.
 
-/// Why something was not done.
+/// Reason for a failure.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The request was wrong.
+    /// The request is invalid.
     #[error("{0}")]
     Request(String),
-    /// This machine lacks something; the words say what, and how to get it.
+    /// Something on this machine is missing; the text contains the remedy.
     #[error("{0}")]
     Missing(String),
-    /// The kernel did not do what it should.
+    /// An operation of the kernel failed.
     #[error("{0}")]
     Work(String),
 }
 
 impl Error {
-    /// A file or folder that cannot be used.
+    /// Returns the error for an unusable file or folder.
     pub(crate) fn file(path: &std::path::Path, error: &std::io::Error) -> Self {
         let what = format!("{}: {error}", path.display());
         match error.kind() {

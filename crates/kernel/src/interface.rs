@@ -13,7 +13,7 @@ use nix::net::if_::{InterfaceFlags, if_nameindex, if_nametoindex};
 
 use crate::error::Error;
 
-/// Bytes of the kernel for the name of an interface, with a zero at the end.
+/// Size of an interface name in the kernel, with the final zero.
 pub(crate) const INTERFACE_NAME: usize = 16;
 
 /// An interface of a network namespace.
@@ -24,7 +24,7 @@ pub(crate) struct Interface {
 }
 
 impl Interface {
-    /// That of this name in our network namespace.
+    /// Returns the interface with this name in the present network namespace.
     pub fn find(name: &str) -> Result<Self, Error> {
         let number = if_nametoindex(name).map_err(|_| {
             let there = if_nameindex().into_iter().flat_map(|all| {
@@ -38,7 +38,7 @@ impl Interface {
         Ok(Self { namespace: own_namespace()?, number })
     }
 
-    /// All of our network namespace but the loopback.
+    /// Returns all interfaces of the present network namespace except the loopback.
     pub fn all() -> Result<Vec<Self>, Error> {
         let unreadable = |error| Error::Work(format!("cannot list the interfaces: {error}"));
         let addresses = getifaddrs().map_err(unreadable)?;
@@ -55,7 +55,7 @@ fn own_namespace() -> Result<u32, Error> {
     Ok(fs::metadata(own).map_err(|error| Error::file(own, &error))?.ino() as u32)
 }
 
-/// Cookie of our network namespace: a number that no other one gets while the machine runs.
+/// Returns the cookie of the present network namespace, unique until the next boot.
 pub(crate) fn own_cookie() -> Result<u64, Error> {
     let failed = |error| Error::Work(format!("cannot read the cookie of the network namespace: {error}"));
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(failed)?;

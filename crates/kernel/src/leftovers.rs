@@ -1,8 +1,8 @@
-//! What a command leaves that dies between two pins, and how it is told from what is whole.
+//! Leftovers of a command that died between two pins, and how to recognise them.
 //!
-//! Whatever needs several pins sets one of them last and removes it first: a control its own, after those of its probes; rules that of their
-//! link. Commands that change pins take turns. So what lacks that pin while nobody has the turn is of no use to anyone, and whoever has the turn
-//! clears it before anything else.
+//! Anything with several pins sets one of them last and removes it first: a control its own pin, after those of its
+//! probes; rules the pin of their link. Commands that change pins take turns. Therefore anything without that pin is
+//! unused while no command has the turn. The command with the turn removes it first.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use crate::error::Error;
 use crate::namespaces::is_container;
 use crate::pins::{AVAILABLE, BPF_FS, COPIES, FOLDER, RULES_LINK, RULES_OF};
 
-/// The right to change pins. It ends with the process that has it, however that ends.
+/// Exclusive right to change pins. It ends with its process.
 pub(crate) struct Turn {
     _lock: Flock<File>,
 }
 
 impl Turn {
-    /// Waits until no other command is at work.
+    /// Waits until no other command has the turn.
     pub fn take() -> Result<Self, Error> {
         let failed = |error| Error::file(Path::new(BPF_FS), &error);
         let folder = File::open(BPF_FS).map_err(failed)?;
@@ -30,7 +30,8 @@ impl Turn {
         Ok(Self { _lock: lock })
     }
 
-    /// The turn, and our folder in the kernel's BPF file system, which is mounted if nobody did. What commands that died left in it is gone.
+    /// The turn, and the folder in the kernel's BPF file system, which is mounted if necessary. Leftovers are
+    /// removed.
     pub fn with_folder() -> Result<Self, Error> {
         let is_mounted = statfs(BPF_FS).is_ok_and(|there| there.filesystem_type() == BPF_FS_MAGIC);
         if !is_mounted && is_container() {
@@ -54,7 +55,7 @@ impl Turn {
         Ok(turn)
     }
 
-    /// Removes what commands that died left. Returns what that was.
+    /// Removes the leftovers of dead commands, and returns their names.
     pub fn clear(&self) -> Result<Vec<PathBuf>, Error> {
         let found = unfinished();
         for path in &found {
@@ -76,17 +77,17 @@ fn remove(path: &Path) -> Result<(), Error> {
     fs::remove_dir(path).map_err(failed)
 }
 
-/// What commands that died left. Nothing while one is at work, which is not known to be dying.
+/// Returns the leftovers of dead commands; empty while another command has the turn.
 pub fn leftovers() -> Vec<PathBuf> {
     let look = FlockArg::LockSharedNonblock;
     let quiet = File::open(BPF_FS).is_ok_and(|folder| Flock::lock(folder, look).is_ok());
     if quiet { unfinished() } else { Vec::new() }
 }
 
-/// Removes what commands that died left, and our folder if it is empty then. Returns what that was.
+/// Removes the leftovers of dead commands, and the folder if it is then empty. Returns their names.
 ///
 /// # Errors
-/// [`Error::Missing`] without the right.
+/// [`Error::Missing`] without the privilege.
 pub fn clear() -> Result<Vec<PathBuf>, Error> {
     if !Path::new(FOLDER).try_exists().map_err(|error| Error::file(Path::new(FOLDER), &error))? {
         return Ok(Vec::new());
@@ -102,7 +103,7 @@ fn unfinished() -> Vec<PathBuf> {
     pins.map(|pin| pin.path()).filter(|path| is_unfinished(path, &offered)).collect()
 }
 
-/// `offered` are the controls that the kernel knows, if that can be read.
+/// `offered` are the controls that the kernel knows, if they are readable.
 fn is_unfinished(path: &Path, offered: &str) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     if name.starts_with(RULES_OF) {
@@ -112,7 +113,7 @@ fn is_unfinished(path: &Path, offered: &str) -> bool {
         let control = path.with_file_name(control);
         return !control.exists() || is_unfinished(&control, offered);
     }
-    // A map that is pinned and not registered, as before kernel 6.4; or somebody has taken the control out by another way.
+    // A map that is pinned but not registered, as before kernel 6.4, or a control that was unloaded by other means.
     let control = CONTROLS.iter().find(|control| control.name == name);
     !offered.is_empty()
         && control
@@ -123,7 +124,7 @@ fn is_unfinished(path: &Path, offered: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Outside the file system of BPF a file stands for a pin as well.
+    /// Outside the BPF file system, a file represents a pin.
     #[test]
     fn what_lacks_its_last_pin_is_unfinished() {
         let folder = std::env::temp_dir().join(format!("bentpipe-leftovers-{}", std::process::id()));

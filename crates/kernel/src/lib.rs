@@ -1,8 +1,9 @@
-//! Bentpipe's algorithms in the Linux kernel: loads them as BPF programs, chooses them for connections, and shows what they do.
+//! Bentpipe's algorithms in the Linux kernel: loads them as BPF programs, selects them for connections, and shows
+//! their state.
 //!
-//! The programs stand in `bpf/` at the root of the checkout; their window laws, under `bpf/law/`, are the same C that the tests of
-//! this crate run beside the Rust rules. With the feature `bpf` the build compiles them with clang and links libbpf; without it this
-//! crate knows the list of algorithms and says what the machine lacks.
+//! The programs are in `bpf/` at the root of the checkout. Their window laws, in `bpf/law/`, are C code that the
+//! tests of this crate compare with the Rust rules. With the feature `bpf` the build compiles them with clang and
+//! links libbpf. Without it this crate only lists the algorithms and checks the machine.
 
 mod catalogue;
 pub mod doctor;
@@ -44,5 +45,5 @@ pub use pins::{loaded, places};
 #[cfg(feature = "bpf")]
 pub use unload::{Unloaded, unload};
 
-/// Whether this build carries the programs.
+/// True if this build contains the programs.
 pub const CAN_LOAD: bool = cfg!(feature = "bpf");

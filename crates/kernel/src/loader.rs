@@ -15,28 +15,30 @@ use crate::objects;
 use crate::pins::{AVAILABLE, FOLDER, pin_of};
 use crate::unload::{is_offered, take_out};
 
-/// What a control may be told when it is loaded.
+/// Options of a control at load time.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub struct Options {
-    /// Bits per second of `scps-tp`'s fixed rate, payload.
+    /// Fixed rate of `scps-tp` in bits per second of payload.
     pub rate_bps: Option<u64>,
-    /// Interfaces that send the probes of `peach` and `swift`; all of this network namespace but the loopback if none.
+    /// Interfaces that send the probes of `peach` and `swift`; if empty, all of this network namespace except the
+    /// loopback.
     pub interfaces: Vec<String>,
 }
 
-/// What became of a control that was to be loaded.
+/// Result of loading a control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loaded {
-    /// New connections may ask for it.
+    /// New connections can use it.
     Now,
-    /// It was there.
+    /// It was already loaded.
     Before,
 }
 
-/// Loads these controls; if one fails, those that this call loaded go again.
+/// Loads these controls. If one fails, those loaded by this call are unloaded.
 ///
 /// # Errors
-/// [`Error::Missing`] if the machine lacks something, [`Error::Request`] for options that do not fit, [`Error::Work`] if the kernel refuses.
+/// [`Error::Missing`] if the machine lacks something, [`Error::Request`] for unsuitable options, [`Error::Work`] if
+/// the kernel refuses.
 pub fn load(controls: &[&'static Control], options: &Options) -> Result<Vec<Loaded>, Error> {
     check(controls, options)?;
     let _turn = Turn::with_folder()?;
@@ -46,7 +48,7 @@ pub fn load(controls: &[&'static Control], options: &Options) -> Result<Vec<Load
             Ok(loaded) => done.push(loaded),
             Err(error) => {
                 for (control, _) in controls.iter().zip(&done).filter(|(_, loaded)| **loaded == Loaded::Now) {
-                    // Its own error would hide the one that matters.
+                    // The first error is reported, not that of the removal.
                     let _ = take_out(control);
                 }
                 let _ = fs::remove_dir(FOLDER);
@@ -60,14 +62,12 @@ pub fn load(controls: &[&'static Control], options: &Options) -> Result<Vec<Load
 fn check(controls: &[&'static Control], options: &Options) -> Result<(), Error> {
     let fixed = controls.iter().any(|control| control.name == "scps-tp");
     match options.rate_bps {
-        None if fixed => {
-            Err(Error::Request("scps-tp sends at a fixed rate: say which, as --rate 8mbit".into()))
-        }
+        None if fixed => Err(Error::Request("scps-tp sends at a fixed rate: set it by --rate 8mbit".into())),
         Some(_) if !fixed => Err(Error::Request("only scps-tp has a fixed rate".into())),
         _ if !options.interfaces.is_empty() && !controls.iter().any(|control| control.sends_probes()) => {
             Err(Error::Request("only peach and swift send probes, through interfaces".into()))
         }
-        // Above that the arithmetic of the programs would saturate.
+        // Above this rate the arithmetic of the programs saturates.
         Some(rate) if !(1_000..=100_000_000_000).contains(&rate) => {
             Err(Error::Request(format!("{rate} bit/s is no rate between 1 kbit/s and 100 Gbit/s")))
         }
@@ -75,12 +75,12 @@ fn check(controls: &[&'static Control], options: &Options) -> Result<(), Error> 
     }
 }
 
-/// What keeps a control in the kernel.
+/// Object that keeps a control in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Held {
-    /// A link, which takes it out when the last pin goes (kernel 6.4).
+    /// A link; the kernel unloads the control when its last pin is removed (kernel 6.4).
     ByLink,
-    /// Its map, until its entry is deleted.
+    /// The control's map, until its entry is deleted.
     ByMap,
 }
 
@@ -111,20 +111,20 @@ fn load_one(control: &'static Control, options: &Options) -> Result<Loaded, Erro
     }
     if is_offered(control.kernel_name) {
         return Err(Error::Work(format!(
-            "{} is in the kernel already ({AVAILABLE}), and not by a pin in {FOLDER}: whoever loaded it must take it out",
+            "{} is already in the kernel ({AVAILABLE}) without a pin in {FOLDER}: the program that loaded it must unload it",
             control.kernel_name
         )));
     }
     let kernel = Btf::from_vmlinux().map_err(|error| objects::explain("the types of the kernel", &error))?;
     let done = load_held(control, options, &kernel, Held::in_this_kernel(&kernel));
     if done.is_err() {
-        // An error of its own would hide the one that matters.
+        // The first error is reported, not that of the removal.
         let _ = take_out(control);
     }
     done
 }
 
-/// The control's own pin is the last one: who dies before leaves what is known to be unfinished (`leftovers.rs`).
+/// The control's own pin is set last. If the command dies before, the control counts as a leftover (`leftovers.rs`).
 fn load_held(
     control: &'static Control,
     options: &Options,
@@ -148,26 +148,26 @@ fn load_held(
     let cannot_pin = |error| Error::Work(format!("cannot pin {}: {error}", pin.display()));
     let mut operations = object.maps_mut().find(|map| map.name() == OPERATIONS).expect(HAS_OPERATIONS);
     match held {
-        // A link goes with the process that dies before it is pinned, and the control with it.
+        // If the process dies before the pin, the kernel removes the link and the control.
         Held::ByLink => {
             let mut link = operations.attach_struct_ops().map_err(refused)?;
             link.pin(&pin).map_err(cannot_pin)?;
         }
-        // A registered map stays whatever becomes of the process, so that there must be a way to it before.
+        // A registered map survives the process, so it must be pinned before.
         Held::ByMap => {
             operations.pin(&pin).map_err(cannot_pin)?;
-            // Otherwise the control would go with this value.
+            // Otherwise the control would be removed when this value is dropped.
             operations.attach_struct_ops().map_err(refused)?.disconnect();
         }
     }
     Ok(Loaded::Now)
 }
 
-/// The name of the operations of every control in its program.
+/// Name of the operations structure in every control's program.
 const OPERATIONS: &str = "bp_ops";
 const HAS_OPERATIONS: &str = "every control has its operations under this name";
 
-/// The constants that the verifier sees as such.
+/// Read-only data that the verifier treats as constants.
 fn set_constants(
     control: &Control,
     options: &Options,
@@ -189,7 +189,7 @@ fn set_constants(
     Ok(())
 }
 
-/// Where the constants of a program stand.
+/// Returns the read-only data of a program.
 struct Places {
     places: Vec<(String, usize)>,
 }
@@ -215,7 +215,7 @@ impl Places {
     }
 }
 
-/// How many arguments `cong_control` of this kernel has: two before 6.10, four since.
+/// Returns the number of arguments of `cong_control` in this kernel: two before 6.10, four since.
 fn cong_control_arguments(kernel: &Btf<'_>) -> Result<u8, Error> {
     let missing = || {
         Error::Missing(
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
     use crate::unload::Unloaded;
 
-    /// Kernels before 6.4 have no links for this; this one still knows their way.
+    /// Kernels before 6.4 have no links for controls; this kernel still supports the older way.
     #[test]
     fn a_control_held_by_its_map_goes_without_a_trace() {
         let Ok(kernel) = Btf::from_vmlinux() else { return eprintln!("skipped: no type information (BTF)") };

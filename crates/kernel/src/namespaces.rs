@@ -1,4 +1,5 @@
-//! Namespaces that decide what a command sees: that of mounts, which holds the pins, and those of networks, which have defaults.
+//! Namespaces of a command: the mount namespace, which holds the pins, and network namespaces, which have default
+//! controls.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -12,19 +13,19 @@ use crate::error::Error;
 
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 const MOUNTS: &str = "/proc/self/ns/mnt";
-/// The number of the first namespace of processes (`PROC_PID_INIT_INO` of the kernel).
+/// Inode number of the first PID namespace (`PROC_PID_INIT_INO` of the kernel).
 const FIRST_PROCESSES: u64 = 0xEFFF_FFFC;
 
 fn number(path: &str) -> Option<u64> {
     fs::metadata(path).ok().map(|namespace| namespace.ino())
 }
 
-/// True if the first process is that of a container.
+/// True if process 1 belongs to a container.
 pub(crate) fn is_container() -> bool {
     number("/proc/self/ns/pid").is_some_and(|number| number != FIRST_PROCESSES)
 }
 
-/// The mounts of the machine: those of the oldest ancestor of this process that may be looked at.
+/// Returns the machine's mount namespace: that of the oldest accessible ancestor of this process.
 fn mounts_of_machine() -> Option<PathBuf> {
     let parent = |process: &u32| {
         let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
@@ -36,11 +37,11 @@ fn mounts_of_machine() -> Option<PathBuf> {
     mounts.filter(|mounts| fs::metadata(mounts).is_ok()).last()
 }
 
-/// Enters the mounts of the machine, if this command has mounts of its own that end with it, as `ip netns exec` makes them: pins there would end
-/// too. The network namespace stays. To be called before there are other threads.
+/// Enters the machine's mount namespace if this command has a private one, as `ip netns exec` makes it; pins there
+/// would end with the command. The network namespace stays. It must be called before there are other threads.
 ///
 /// # Errors
-/// [`Error::Missing`] if that is not permitted.
+/// [`Error::Missing`] without the privilege.
 pub fn enter_mounts_of_machine() -> Result<(), Error> {
     let Some(mounts) = mounts_of_machine() else { return Ok(()) };
     if number(MOUNTS) == fs::metadata(&mounts).ok().map(|namespace| namespace.ino()) {
@@ -54,14 +55,14 @@ pub fn enter_mounts_of_machine() -> Result<(), Error> {
              cannot be entered ({error}): run nsenter --net=/run/netns/NAME bentpipe kernel ..."
         ))
     })?;
-    // A relative path of the command line still means the same file, if the machine has that folder.
+    // Relative paths of the command line keep their meaning, if the machine has this folder.
     if let Ok(folder) = folder {
         let _ = std::env::set_current_dir(folder);
     }
     Ok(())
 }
 
-/// A network namespace whose default is this control, other than our own: a name, or a process in it.
+/// Returns another network namespace with this default control: its name, or a process in it.
 pub(crate) fn user_of_default(kernel_name: &str) -> Option<String> {
     let named = fs::read_dir("/run/netns").into_iter().flatten().flatten().map(|entry| {
         let name = format!("\"{}\"", entry.file_name().to_string_lossy());
@@ -78,13 +79,13 @@ pub(crate) fn user_of_default(kernel_name: &str) -> Option<String> {
     others.find_map(|(path, name)| (default_of(&path)? == kernel_name).then_some(name))
 }
 
-/// The default of another network namespace.
+/// Returns the default control of another network namespace.
 fn default_of(namespace: &PathBuf) -> Option<String> {
     let namespace = File::open(namespace as &Path).ok()?;
     let look = || {
         setns(namespace, CloneFlags::CLONE_NEWNET).ok()?;
         Some(fs::read_to_string(DEFAULT).ok()?.trim().to_owned())
     };
-    // Only the thread changes its namespace.
+    // Only this thread changes its namespace.
     thread::scope(|scope| scope.spawn(look).join().ok().flatten())
 }

@@ -1,4 +1,4 @@
-//! The compiled programs that this build carries.
+//! Compiled programs in this build.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -9,32 +9,32 @@ use crate::error::Error;
 /// Name and bytes of each.
 const OBJECTS: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
-/// What libbpf and the kernel's verifier said since the last look.
+/// Messages of libbpf and the verifier since the last call.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
 fn listen(_level: PrintLevel, words: String) {
     SAID.lock().unwrap_or_else(PoisonError::into_inner).push_str(&words);
 }
 
-/// The bytes of a program's object.
+/// Returns the bytes of a program's object.
 pub(crate) fn object(name: &str) -> &'static [u8] {
     let found = OBJECTS.iter().find(|(other, _)| *other == name);
     found.expect("the build compiles every program of the catalogue").1
 }
 
-/// Opens a program; nothing is in the kernel yet.
+/// Opens a program without loading it into the kernel.
 pub(crate) fn open(name: &str) -> Result<OpenObject, Error> {
     libbpf_rs::set_print(Some((PrintLevel::Info, listen)));
     SAID.lock().unwrap_or_else(PoisonError::into_inner).clear();
     ObjectBuilder::default().open_memory(object(name)).map_err(|error| explain(name, &error))
 }
 
-/// Gives an opened program to the kernel, which checks it.
+/// Loads an opened program into the kernel, which verifies it.
 pub(crate) fn give(name: &str, open: OpenObject) -> Result<Object, Error> {
     open.load().map_err(|error| explain(name, &error))
 }
 
-/// A cause instead of a dump.
+/// Reports the cause instead of the whole log.
 pub(crate) fn explain(name: &str, error: &libbpf_rs::Error) -> Error {
     let said = std::mem::take(&mut *SAID.lock().unwrap_or_else(PoisonError::into_inner));
     cause(name, &said, &error.to_string(), error.kind() == libbpf_rs::ErrorKind::PermissionDenied)
@@ -62,7 +62,7 @@ fn cause(name: &str, said: &str, error: &str, denied: bool) -> Error {
     }
     if denied {
         return Error::Missing(format!(
-            "the kernel does not let us load {name}: run as root (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN), and see \
+            "the kernel refuses to load {name}: run as root (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN), and see \
              `bentpipe kernel doctor`"
         ));
     }
@@ -70,7 +70,7 @@ fn cause(name: &str, said: &str, error: &str, denied: bool) -> Error {
     Error::Work(format!("cannot load {name}: {error}; {}", last.trim_start_matches("libbpf: ")))
 }
 
-/// The line in which the verifier says why: the last of its log before the count of instructions.
+/// Returns the verifier's reason: the last line of its log before the instruction count.
 fn verdict(said: &str) -> Option<&str> {
     let log = said.split_once("BEGIN PROG LOAD LOG")?.1;
     let end = log.find("\nprocessed ")?;

@@ -1,4 +1,4 @@
-//! What keeps a loaded algorithm alive after the command that loaded it: a pin in the file system of BPF.
+//! Pins in the BPF file system, which keep an algorithm loaded after the command has ended.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use crate::catalogue::{CONTROLS, Control};
 use crate::error::Error;
 
-/// Where the kernel's BPF file system belongs.
+/// Mount point of the kernel's BPF file system.
 pub(crate) const BPF_FS: &str = "/sys/fs/bpf";
-/// Our folder there.
+/// Bentpipe's folder there.
 pub(crate) const FOLDER: &str = "/sys/fs/bpf/bentpipe";
 
-/// The controls of the kernel that are there, loaded by whomever.
+/// Controls that the kernel offers, loaded by any program.
 #[cfg(feature = "bpf")]
 pub(crate) const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-/// How the name of the folder of a control's probes ends, and how that of the rules of a control group begins.
+/// Suffix of the folder of a control's probes, and prefix of that of a control group's rules.
 pub(crate) const COPIES: &str = "-copies";
 #[cfg(feature = "bpf")]
 pub(crate) const RULES_OF: &str = "use-";
-/// The pin of rules that is set last and goes first.
+/// Pin of rules that is set last and removed first.
 #[cfg(feature = "bpf")]
 pub(crate) const RULES_LINK: &str = "link";
 
@@ -26,12 +26,12 @@ pub(crate) fn pin_of(control: &Control) -> PathBuf {
     Path::new(FOLDER).join(control.name)
 }
 
-/// The folder of the pins of the program that sends a control's probes: the program, and a link for each interface.
+/// Returns the folder of pins of a control's probing program: the program, and a link for each interface.
 pub(crate) fn copies_of(control: &Control) -> PathBuf {
     Path::new(FOLDER).join(format!("{}{COPIES}", control.name))
 }
 
-/// Where the program that sends a control's probes stands: network namespace and number of the interface there.
+/// Returns the interfaces of a control's probing program: network namespace and interface number.
 pub fn places(control: &Control) -> Vec<(u32, u32)> {
     let pins = fs::read_dir(copies_of(control)).into_iter().flatten().flatten();
     let mut places: Vec<(u32, u32)> = pins
@@ -45,10 +45,10 @@ pub fn places(control: &Control) -> Vec<(u32, u32)> {
     places
 }
 
-/// The controls that are loaded now.
+/// Returns the loaded controls.
 ///
 /// # Errors
-/// [`Error::Missing`] without the right to look.
+/// [`Error::Missing`] without the privilege.
 pub fn loaded() -> Result<Vec<&'static Control>, Error> {
     let there = CONTROLS.iter().map(|control| {
         let there = pin_of(control).try_exists();

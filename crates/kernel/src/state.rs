@@ -1,4 +1,4 @@
-//! What the private state of a connection's algorithm says, by the type information of its program.
+//! Private state of a connection's algorithm, decoded by the type information of its program.
 
 use libbpf_rs::btf::types::{Composite, Int, MemberAttr};
 use libbpf_rs::btf::{Btf, BtfKind, BtfType, TypeId};
@@ -6,15 +6,15 @@ use libbpf_rs::btf::{Btf, BtfKind, BtfType, TypeId};
 use crate::catalogue::Control;
 use crate::objects;
 
-/// How to read a member.
+/// Encoding of a member.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reading {
     Plain,
-    /// A fixed-point number with so many fractional bits.
+    /// A fixed-point number with this number of fractional bits.
     Fixed(u32),
 }
 
-/// A member of the state of a law.
+/// A member of a law's state.
 #[derive(Clone, Debug)]
 struct Member {
     name: String,
@@ -30,7 +30,7 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Nothing is read where the type information does not say enough.
+    /// Reads nothing if the type information is incomplete.
     pub fn of(control: &Control) -> Self {
         let btf = Btf::from_raw(control.name, objects::object(control.name)).ok().flatten();
         let mut members = Vec::new();
@@ -44,7 +44,7 @@ impl Layout {
         Self { members }
     }
 
-    /// Name and value of each.
+    /// Returns name and value of each member.
     pub fn read(&self, state: &[u8]) -> Vec<(String, f64)> {
         let value = |member: &Member| {
             let mut bytes = [0; 8];
@@ -59,7 +59,7 @@ impl Layout {
     }
 }
 
-/// The windows of now stand in the columns before, and those for undo are of little interest.
+/// Present windows have their own columns, and those for undo are not shown.
 const LEFT_OUT: &[&str] = &["now", "before", "since"];
 
 fn collect(btf: &Btf<'_>, ty: TypeId, prefix: &str, base: usize, members: &mut Vec<Member>) {
@@ -82,12 +82,12 @@ fn collect(btf: &Btf<'_>, ty: TypeId, prefix: &str, base: usize, members: &mut V
     }
 }
 
-/// The type behind names and qualifiers.
+/// Returns the type behind typedefs and qualifiers.
 fn resolve<'btf>(btf: &'btf Btf<'_>, ty: TypeId) -> Option<BtfType<'btf>> {
     Some(btf.type_by_id::<BtfType<'_>>(ty)?.skip_mods_and_typedefs())
 }
 
-/// The names of types in `bpf/law/law.h` say how numbers are meant.
+/// Type names in `bpf/law/law.h` define the encoding of numbers.
 fn reading(btf: &Btf<'_>, ty: TypeId, name: &str) -> Reading {
     let of = btf.type_by_id::<BtfType<'_>>(ty).filter(|ty| ty.kind() == BtfKind::Typedef);
     match of.and_then(|ty| ty.name()).and_then(|name| name.to_str()) {
@@ -123,7 +123,7 @@ mod tests {
     fn every_law_that_lives_in_the_private_state_is_described() {
         for control in crate::CONTROLS {
             let stored = ["astart", "bbr3", "copa", "peach", "swift", "zenith"].contains(&control.name);
-            // These keep nothing but their windows.
+            // These algorithms have no state except their windows.
             let bare = ["scalable", "highspeed", "scps-tp"].contains(&control.name);
             assert_eq!(Layout::of(control).members.is_empty(), stored || bare, "{}", control.name);
         }

@@ -1,4 +1,4 @@
-//! Takes controls out of the kernel.
+//! Unloads controls from the kernel.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -15,28 +15,28 @@ use crate::{choose, copies};
 
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 
-/// Whether the kernel offers a control of this name, loaded by whomever.
+/// True if the kernel offers a control with this name, loaded by any program.
 pub(crate) fn is_offered(kernel_name: &str) -> bool {
     fs::read_to_string(AVAILABLE)
         .is_ok_and(|names| names.split_ascii_whitespace().any(|name| name == kernel_name))
 }
 
-/// What became of a control that was to go.
+/// Result of unloading a control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unloaded {
-    /// It is gone: no new connection can ask for it. Those that use it keep it until they end.
+    /// The control is unloaded for new connections. Connections that use it keep it until they end.
     Gone {
-        /// Rules that chose it and were taken back.
+        /// Number of removed rules that selected it.
         rules: usize,
     },
     /// It was not loaded.
     WasNot,
 }
 
-/// Takes a control out of the kernel.
+/// Unloads a control.
 ///
 /// # Errors
-/// [`Error::Request`] if it is the default of a network namespace, [`Error::Missing`] without the right.
+/// [`Error::Request`] if it is the default of a network namespace, [`Error::Missing`] without the privilege.
 pub fn unload(control: &Control) -> Result<Unloaded, Error> {
     let default = fs::read_to_string(DEFAULT).unwrap_or_default();
     if default.trim() == control.kernel_name {
@@ -59,17 +59,17 @@ pub fn unload(control: &Control) -> Result<Unloaded, Error> {
     let turn = Turn::take()?;
     turn.clear()?;
     let done = take_out(control);
-    // The last one takes the folder along; another one, or the rules, keep it.
+    // The last control also removes the folder, unless rules remain.
     let _ = fs::remove_dir(folder);
     done
 }
 
-/// The rules that choose the control go first, then its pin: who dies after that leaves what is known to be unfinished (`leftovers.rs`).
-/// Only for who has the turn.
+/// Removes the rules that select the control, then its pin. If the command dies after that, the rest counts as
+/// leftovers (`leftovers.rs`). The caller must hold the turn.
 pub(crate) fn take_out(control: &Control) -> Result<Unloaded, Error> {
     let rules = choose::take_back(control)?;
     let pin = pin_of(control);
-    // Before kernel 6.4 the pin is that of the map, whose entry holds the control. A link looks like a map of another type.
+    // Before kernel 6.4 the map is pinned, and its entry holds the control. A link looks like a map of another type.
     if let Ok(map) = MapHandle::from_pinned_path(&pin)
         && map.map_type() == MapType::StructOps
         && is_offered(control.kernel_name)
@@ -89,14 +89,14 @@ pub(crate) fn take_out(control: &Control) -> Result<Unloaded, Error> {
     Ok(gone)
 }
 
-/// The kernel takes a control out a moment after its pin.
+/// The kernel unloads a control shortly after its pin was removed.
 fn wait_until_gone(control: &Control) -> Result<(), Error> {
     const PATIENCE: Duration = Duration::from_secs(5);
     let begin = Instant::now();
     while is_offered(control.kernel_name) {
         if begin.elapsed() > PATIENCE {
             return Err(Error::Work(format!(
-                "{} is still in the kernel: something else than the pin holds it (bpftool struct_ops list)",
+                "{} is still in the kernel: another object than the pin holds it (bpftool struct_ops list)",
                 control.kernel_name
             )));
         }

@@ -1,4 +1,4 @@
-//! The connections of this network namespace, with what their algorithms think.
+//! Connections of this network namespace, with the state of their algorithms.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -12,48 +12,48 @@ use crate::error::Error;
 use crate::objects;
 use crate::state::Layout;
 
-/// Bytes of `struct bp_line` of `bpf/watch.bpf.c`.
+/// Size of `struct bp_line` of `bpf/watch.bpf.c`.
 const LINE: usize = 216;
 
-/// A connection at one time.
+/// State of a connection at one time.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Connection {
-    /// Our end.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// The other end.
+    /// Remote address and port.
     pub remote: SocketAddr,
     /// Name of the congestion control in the kernel.
     pub control: String,
     /// Congestion window in segments.
     pub cwnd: u32,
-    /// Slow-start threshold in segments; none until one is set.
+    /// Slow-start threshold in segments; `None` before the first reduction.
     pub ssthresh: Option<u32>,
-    /// Bits per second at which segments are spaced, if they are.
+    /// Pacing rate in bits per second, if segments are paced.
     pub pacing_bps: Option<u64>,
     /// Smoothed round-trip time in milliseconds.
     pub srtt_ms: f64,
-    /// Least round-trip time in milliseconds.
+    /// minRTT in milliseconds.
     pub min_rtt_ms: Option<f64>,
-    /// Segments in the network.
+    /// In-flight segments.
     pub in_flight: u32,
-    /// Segments sent again so far.
+    /// Retransmitted segments.
     pub retransmitted: u32,
-    /// Payload bytes acknowledged so far.
+    /// Acknowledged payload bytes.
     pub acked_bytes: u64,
-    /// Where loss recovery stands: `open`, `disorder`, `reduction`, `recovery` or `loss`.
+    /// State of loss recovery: `open`, `disorder`, `reduction`, `recovery` or `loss`.
     pub recovery: &'static str,
-    /// The algorithm's own state, by the names in its program; empty for those that are not ours.
+    /// State of the algorithm, keyed by the names in its program; empty for algorithms of others.
     pub state: Vec<(String, f64)>,
 }
 
 impl Connection {
-    /// The algorithm is one of ours.
+    /// True if the algorithm is one of Bentpipe's.
     pub fn is_ours(&self) -> bool {
         self.control.starts_with("bp_")
     }
 }
 
-/// The program that writes a line per connection when it is read.
+/// The iterator program, which writes a line per connection when it is read.
 #[derive(Debug)]
 pub struct Watch {
     link: Link,
@@ -63,7 +63,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Loads the program; it goes with the value.
+    /// Loads the program, which is unloaded when the value is dropped.
     ///
     /// # Errors
     /// [`Error::Missing`] or [`Error::Work`], as for loading a control.
@@ -75,10 +75,10 @@ impl Watch {
         Ok(Self { link, layouts, _object: object })
     }
 
-    /// All connections now.
+    /// Returns all present connections.
     ///
     /// # Errors
-    /// [`Error::Work`] if the kernel stops in the middle.
+    /// [`Error::Work`] if the kernel's list ends early.
     pub fn connections(&self) -> Result<Vec<Connection>, Error> {
         let broken =
             |error: &dyn std::fmt::Display| Error::Work(format!("cannot read the connections: {error}"));
@@ -124,7 +124,7 @@ fn address(bytes: &[u8], v4: bool) -> IpAddr {
     let bytes: [u8; 16] = bytes.try_into().expect("sixteen bytes");
     match v4 {
         true => IpAddr::from([bytes[0], bytes[1], bytes[2], bytes[3]]),
-        // IPv4 over a socket of IPv6 reads better as what it is.
+        // Shows IPv4 over an IPv6 socket as IPv4.
         false => Ipv6Addr::from(bytes).to_canonical(),
     }
 }

@@ -1,6 +1,8 @@
-//! Which connections get an algorithm: by control group, by interface in its network namespace, by destination, by route.
+//! Selection of algorithms for connections by control group, interface and its network namespace, destination, and
+//! route.
 //!
-//! It needs root, `ip`, `nsenter`, `python3`, and a kernel that takes congestion controls in BPF; what lacks them says so and passes.
+//! The tests need root, `ip`, `nsenter`, `python3`, and a kernel with congestion control in BPF; otherwise they print
+//! a reason and pass.
 #![cfg(feature = "bpf")]
 
 use std::path::{Path, PathBuf};
@@ -8,20 +10,20 @@ use std::process::Command;
 
 use bentpipe_kernel::{Error, Match, Options, find, load, loaded, rules, unload, use_for};
 
-/// A connection to the address given, through the loopback of the namespace that it runs in: prints what the client uses.
+/// Opens a connection to an address over the loopback device, and prints the client's algorithm.
 const ASK: &str = "import socket, sys
 listener = socket.create_server(('0.0.0.0', 0))
 client = socket.create_connection((sys.argv[1], listener.getsockname()[1]))
 print(client.getsockopt(6, 13, 16).rstrip(b'\\0').decode())";
 
-/// Two network namespaces joined by a link, and a control group; they go with the value.
+/// Two network namespaces joined by a link, and a control group; dropping removes them.
 struct World {
     name: String,
     group: PathBuf,
 }
 
 impl World {
-    /// Nothing, and why, where the machine lacks something.
+    /// Returns `None` with a printed reason if the machine lacks something.
     fn new() -> Option<Self> {
         let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let groups = mounts.lines().find_map(|line| {
@@ -64,12 +66,12 @@ impl World {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// What a client at one end uses towards a server at the other.
+    /// Returns the algorithm of a client at one end with a server at the other.
     fn over_the_link(&self, from: &str, to: &str) -> String {
         self.towards(from, to, if to == "a" { "10.97.0.1" } else { "10.97.0.2" })
     }
 
-    /// The same for an address of the server.
+    /// As above, for a given address of the server.
     fn towards(&self, from: &str, to: &str, address: &str) -> String {
         let serve = "import socket\nl = socket.create_server(('0.0.0.0', 7001))\nprint('ready', flush=True)\nl.accept()[0].recv(1)";
         let place = format!("--net=/run/netns/{}-{to}", self.name);
@@ -90,7 +92,7 @@ print(client.getsockopt(6, 13, 16).rstrip(b'\\0').decode())";
 }
 
 impl World {
-    /// Makes the interfaces of the link anew. Others get their numbers.
+    /// Makes the interfaces of the link again. Other interfaces get their numbers.
     fn renew_link(&self) {
         let shown = self.run("a", &["ip", "-o", "link", "show", "sat0"]);
         let number = shown.split(':').next().expect("it begins with a number").to_owned();
@@ -120,12 +122,12 @@ impl Drop for World {
             let _ = Command::new("ip").args(["netns", "delete", &format!("{}-{end}", self.name)]).status();
         }
         let _ = std::fs::remove_dir(&self.group);
-        // What a failure left: nothing was loaded before.
+        // Leftovers of a failure; nothing was loaded before.
         let _ = std::fs::remove_dir_all("/sys/fs/bpf/bentpipe");
     }
 }
 
-/// What processes of this machine outside the world use.
+/// Returns the algorithm of processes outside these namespaces.
 fn outside(group: Option<&Path>) -> String {
     let enter = group.map_or(String::new(), |group| format!("echo $$ > {}/cgroup.procs; ", group.display()));
     let script = format!("{enter}exec python3 -c \"$1\" 127.0.0.1");
@@ -134,7 +136,7 @@ fn outside(group: Option<&Path>) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// In the network namespace of one end, as `nsenter` would start the command there.
+/// Runs in the network namespace of one end, as with `nsenter`.
 fn inside<R: Send>(world: &World, work: impl FnOnce() -> R + Send) -> R {
     let place = format!("/run/netns/{}-a", world.name);
     std::thread::scope(|scope| {
@@ -173,14 +175,14 @@ fn only_what_was_named_gets_the_algorithm() {
     assert_eq!(world.over_the_link("a", "b"), "bp_veno");
     assert_eq!(world.run("a", &["python3", "-c", ASK, "127.0.0.1"]), usual, "another interface");
 
-    // It comes again with another number, and another interface gets its number.
+    // It returns with another number, and another interface gets its number.
     let there = rules().expect("root may look").remove(0);
     assert_eq!((there.interface.as_deref(), there.is_there), (Some("sat0"), true));
     world.renew_link();
     assert_eq!(world.over_the_link("a", "b"), "bp_veno", "the interface of the rule has come again");
     assert_eq!(world.towards("a", "b", "10.98.0.2"), usual, "another interface has its number");
 
-    // The other end has an interface of the same name and number, and it is another one.
+    // The other end has a different interface with the same name and number.
     let number =
         |end| world.run(end, &["ip", "-o", "link", "show", "sat0"]).split(':').next().map(str::to_owned);
     assert_eq!(number("a"), number("b"));
@@ -194,7 +196,7 @@ fn only_what_was_named_gets_the_algorithm() {
     assert_eq!(world.over_the_link("a", "b"), usual);
     assert!(rules().expect("root may look").is_empty());
 
-    // A control that another network namespace has as its default would not go.
+    // A control that is the default of another network namespace cannot be unloaded.
     world.run("a", &["sysctl", "-qw", "net.ipv4.tcp_congestion_control=bp_star"]);
     let name = world.name.clone();
     assert!(matches!(unload(star), Err(Error::Request(words)) if words.contains(&name)));

@@ -1,8 +1,8 @@
-//! One law, two languages: random histories of ACKs and losses drive each law's C beside its Rust rule.
+//! Each law in C is compared with its Rust rule, over random histories of ACKs and losses.
 //!
-//! The bound is fixed: windows within 1 % or one segment of each other, whichever is more, after every event. A history ends after
-//! some hundred events, or a rounding that once tips a decision would be counted over and over. Each law lives through a million events, or as
-//! many as `BENTPIPE_LAW_EVENTS` says.
+//! After every event the windows differ by at most 1 % or one segment, whichever is larger; this bound is fixed. A
+//! history ends after some hundred events, because one rounding that changes a decision would affect all later
+//! events. Each law runs through a million events, or `BENTPIPE_LAW_EVENTS`.
 
 use std::collections::VecDeque;
 use std::ffi::c_void;
@@ -125,15 +125,15 @@ natives! {
     ZENITH: bp_native_zenith_size bp_native_zenith_established bp_native_zenith_ack bp_native_zenith_loss bp_native_zenith_timeout bp_native_zenith_undo bp_native_zenith_idle bp_native_zenith_start bp_native_zenith_may_ask bp_native_zenith_asked bp_native_zenith_cwnd bp_native_zenith_pace;
 }
 
-/// A window in segments, as C counts them.
+/// Returns a window in segments from C's unit.
 const ONE: f64 = (1_u64 << 24) as f64;
 
 const MSS: u32 = 1448;
 
-/// Of what algorithms draw by lot.
+/// Seed of the algorithms' random numbers.
 const SEED: u64 = 1;
 
-/// A law in C and the memory that it keeps.
+/// A law in C with its state.
 struct InC {
     law: &'static Native,
     memory: Vec<u64>,
@@ -144,7 +144,7 @@ impl InC {
         // SAFETY: the function takes nothing and returns a number.
         let size = unsafe { (law.size)() } as usize;
         let mut memory = vec![0_u64; size.div_ceil(8)];
-        // SAFETY: the memory is as large as the law's state, zero as it asks for, and aligned to its largest member.
+        // SAFETY: the memory has the size of the law's state, is zero as required, and aligned to its largest member.
         unsafe { (law.established)(memory.as_mut_ptr().cast(), (initial * ONE) as u64, &c_path(path, None)) };
         Self { law, memory }
     }
@@ -176,7 +176,7 @@ impl InC {
             window_limited: ack.window_limited.into(),
             ecn_echo: ack.ecn_echo.into(),
         };
-        // SAFETY: see `new`; the structures live through the call, here and in the calls below.
+        // SAFETY: see `new`; the structures outlive the call, here and in the calls below.
         unsafe { (self.law.ack)(self.state(), &ack, &c_path(path, clock)) }
     }
 
@@ -208,7 +208,7 @@ impl InC {
         unsafe { (self.law.start)(self.state(), &c_path(path, None)) }
     }
 
-    /// Copies that may leave with data that leaves now.
+    /// Returns the number of copies that may leave with the present data.
     fn may_ask(&mut self, path: &Path) -> u32 {
         // SAFETY: see `ack`.
         unsafe { (self.law.may_ask)(self.state(), &c_path(path, None)) }
@@ -235,17 +235,17 @@ fn micros(duration: Duration) -> u32 {
     u32::try_from(duration.as_nanos() / 1000).unwrap_or(u32::MAX)
 }
 
-/// The kernel's sequence numbers wrap; begin just before that.
+/// The kernel's sequence numbers wrap; start shortly before.
 fn sequence(offset: u64) -> u32 {
     (offset as u32).wrapping_add(u32::MAX - 100_000)
 }
 
-/// The kernel counts segments, modulo 2^32; begin just before that wraps.
+/// The kernel counts segments modulo 2^32; start shortly before the wrap.
 fn segments(bytes: u64) -> u32 {
     ((bytes / u64::from(MSS)) as u32).wrapping_add(u32::MAX - 300)
 }
 
-/// What the rule of BBR draws by lot, the n-th time: how long to wait, and from which round to count.
+/// Returns BBR's n-th pair of random numbers: time to wait, and round to start counting from.
 #[unsafe(no_mangle)]
 extern "C" fn bp_native_random(n: u32) -> u32 {
     let mut rng = Rng::stream(SEED, "bbr3");
@@ -279,27 +279,27 @@ fn c_path(path: &Path, clock: Option<u32>) -> CPath {
     }
 }
 
-/// A connection that lives through random events.
+/// A connection with random events.
 struct History {
     rng: Rng,
     rust: Box<dyn CongestionControl>,
     c: InC,
     path: Path,
     phase: Phase,
-    /// First sequence number after the running episode.
+    /// First sequence number after the present episode.
     recover: u64,
     sacked: u32,
     base_us: u64,
     queue_us: u64,
-    /// The queue that others fill, and by how much it grows at each event.
+    /// Queue of other flows, and its growth per event.
     others_us: u64,
     others_growth_us: u64,
     expiries: u32,
-    /// Losses in ten thousand ACKs.
+    /// Losses per ten thousand ACKs.
     trouble: u64,
-    /// Draws what only some laws look at, so that it changes no history of the others.
+    /// Random numbers for inputs that only some laws use, so that they change no history of the others.
     lots: Rng,
-    /// Share of ACKs that find further losses in an episode, or losses that open none.
+    /// Share of ACKs that report further losses in an episode, or losses that start none.
     lossy: f64,
     clock: Clock,
     left: VecDeque<Left>,
@@ -310,15 +310,15 @@ struct History {
 /// Low-priority probes.
 #[derive(Default)]
 struct Probes {
-    /// Those under way: when they left, and their tags.
+    /// Outstanding probes: departure times and tags.
     under_way: VecDeque<(Instant, ProbeTag)>,
-    /// Share of them that nobody answers.
+    /// Share of unanswered probes.
     lost: f64,
-    /// When the last episode began.
+    /// Start of the last episode.
     began_at: Instant,
 }
 
-/// What was true when segments up to this one left.
+/// State when segments up to this one left.
 #[derive(Clone, Copy)]
 struct Left {
     end: u64,
@@ -331,9 +331,9 @@ struct Left {
 /// The peer's timestamps.
 #[derive(Clone, Copy)]
 struct Clock {
-    /// Ticks in a millisecond; none without timestamps.
+    /// Ticks per millisecond; 0 without timestamps.
     ticks: u64,
-    /// Share of the queue that is on the way back.
+    /// Share of the queue on the reverse path.
     back: f64,
 }
 
@@ -369,7 +369,8 @@ impl History {
         };
         let mut rust = algorithm.build(&start);
         rust.on_event(ConnectionEvent::Established, &path);
-        // Peach and Swift begin with one segment, the kernel with its initial window: the law begins with what it is given.
+        // Peach and Swift start with one segment, the kernel with its initial window; the law starts with the given
+        // window.
         let c = InC::new(law, rust.window(), &path);
         let trouble = [0, 3, 30, 300][rng.below(4) as usize];
         let mut lots = Rng::stream(rng.clone().bits(), "what only some laws look at");
@@ -405,7 +406,7 @@ impl History {
         history
     }
 
-    /// Sends what the window allows, at least so many segments.
+    /// Sends as much as the window allows, at least this number of segments.
     fn fill(&mut self, least: u32) {
         let window = self.rust.window().min(f64::from(self.path.receive_window)) as u32;
         let outstanding = window.max(least).max(self.path.outstanding).max(1);
@@ -420,7 +421,8 @@ impl History {
         self.ask((self.path.snd_nxt.saturating_sub(before) / u64::from(MSS)) as u32);
     }
 
-    /// So much data has left: the rule says how many probes leave now. Where it sends one, C lets one leave, too.
+    /// Reports this amount of sent data to the rule, which returns a number of probes. C sends a probe for each of
+    /// them.
     fn ask(&mut self, data_sent: u32) {
         if self.rust.prober().is_none() {
             return;
@@ -436,7 +438,7 @@ impl History {
         }
     }
 
-    /// Time passes until then, with the wake-ups of the rule on the way.
+    /// Advances the time, with the rule's wake-ups on the way.
     fn wait(&mut self, until: Instant) {
         let is_prober = self.rust.prober().is_some();
         while let Some(sleeper) =
@@ -449,8 +451,8 @@ impl History {
         self.path.now = until;
     }
 
-    /// The probes that an ACK of now answers: those that left a round trip ago and came through. In C only the time tells to which episode an answer
-    /// belongs; the few for which it would tell wrong count as lost.
+    /// Returns the probes that this ACK answers: those sent a round trip ago that were not lost. C assigns an answer
+    /// to an episode by time only; the few that it would assign wrongly count as lost.
     fn answered(&mut self) -> Vec<ProbeTag> {
         let base = Duration::from_micros(self.base_us);
         let (now, began_at) = (self.path.now, self.probes.began_at);
@@ -466,7 +468,7 @@ impl History {
         tags
     }
 
-    /// The delivery rate, once what was sent up to there has arrived.
+    /// Returns the delivery rate after the data up to there has arrived.
     fn rate(&mut self, arrived: u64) -> Option<RateSample> {
         while self.left.front().is_some_and(|first| first.end < arrived) {
             self.left.pop_front();
@@ -482,7 +484,7 @@ impl History {
         })
     }
 
-    /// Data leaves where nothing was under way.
+    /// Sends data when nothing is in flight.
     fn start(&mut self) {
         let path = Path { outstanding: 1, in_flight: 1, ..self.path };
         let sent = Sent { seq: path.snd_una, len: MSS, retransmission: false };
@@ -490,7 +492,7 @@ impl History {
         self.c.start(&path);
     }
 
-    /// The peer's timestamp on what arrives now.
+    /// Returns the peer's timestamp on the present arrival.
     fn peer_clock(&self) -> Option<u32> {
         let back_us = self.base_us / 2 + (self.queue_us as f64 * self.clock.back) as u64;
         let sent_us = self.path.now.as_nanos() / 1000 - back_us.min(900_000);
@@ -530,7 +532,7 @@ impl History {
         self.ask(1);
     }
 
-    /// Some reductions turn out to be mistakes at once.
+    /// Some reductions are found to be spurious at once.
     fn perhaps_undo(&mut self) {
         if self.rng.chance(0.1) {
             self.rust.on_undo(Undo::Reduction, &self.path);
@@ -630,14 +632,14 @@ impl History {
         self.path.min_rtt = self.path.min_rtt.min(rtt);
     }
 
-    /// How far apart the two are, in units of what is allowed.
+    /// Returns the difference of the two windows in units of the bound.
     fn apart(&mut self) -> f64 {
         let (rust, c) = (self.rust.window(), self.c.window());
         (rust - c).abs() / (rust / 100.0).max(1.0)
     }
 }
 
-/// The algorithm as the kernel has it.
+/// Returns the algorithm with the kernel's parameters.
 fn rule(name: &str, parameters: &str) -> Algorithm {
     let parameters: serde_json::Value = serde_json::from_str(parameters).expect("JSON");
     Algorithm::from_parameters(name, parameters)
@@ -649,7 +651,8 @@ fn agree(name: &str, parameters: &str, law: &'static Native) {
     agree_beside(name, parameters, law, 700, |_| 0);
 }
 
-/// The same in histories of so many events, in each of which others fill a queue that grows by so many microseconds at each event.
+/// As above, with this number of events per history, and a queue of other flows that grows by this number of
+/// microseconds per event.
 fn agree_beside(
     name: &str,
     parameters: &str,
@@ -682,9 +685,10 @@ fn agree_beside(
     println!("{name}: {done} events in {number} histories, at worst {:.3} of what is allowed apart", worst);
 }
 
-/// Where the rule spaces segments, the same share of the window leaves per second, or, where the rate is not the window's, the same data, within 1 %.
+/// If the rule paces segments, its rate per window agrees within 1 %, or the rate itself if it does not follow from
+/// the window.
 fn check_pace(name: &str, history: &mut History) {
-    // In safe mode probers space the burst that the end of a recovery releases; in the kernel there is none.
+    // In safe mode probers pace the burst at the end of recovery; the kernel has no such burst.
     if history.rust.prober().is_some() {
         return;
     }
@@ -765,7 +769,8 @@ fn zenith_is_one_law() {
     agree("zenith", r#"{ "measured_start": false }"#, &ZENITH);
 }
 
-/// Drains do not shorten the queue of others, and the flow yields until it contests it; where it grows fast, down to the smallest window.
+/// Drains do not shorten the queue of other flows. The flow yields until it competes; if the queue grows fast, down
+/// to the minimum window.
 #[test]
 fn zenith_is_one_law_beside_others() {
     let growths: [fn(&History) -> u64; 2] =

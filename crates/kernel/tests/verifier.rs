@@ -1,6 +1,6 @@
-//! The verifier of this machine's kernel takes every program, and none stays behind.
+//! The verifier of this machine's kernel accepts every program, and none stays loaded.
 //!
-//! It needs root and a kernel that takes congestion controls in BPF; what lacks them says so and passes.
+//! The test needs root and a kernel with congestion control in BPF; otherwise it prints a reason and passes.
 #![cfg(feature = "bpf")]
 
 use bentpipe_kernel::doctor::has_tcx;

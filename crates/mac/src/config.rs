@@ -3,15 +3,12 @@ use bentpipe_net::{ConfigError, Limit, LossConfig, check_probability};
 
 /// Name and meaning of every access scheme.
 pub const MEDIA: &[(&str, &str)] = &[
-    ("tdma", "every terminal has its own slots in every frame"),
-    ("tdma-dama", "slots on demand: shares change at superframes, in proportion to the requests"),
-    ("cf-dama", "slots on demand, and those that nobody asked for in turn"),
-    ("aloha", "a packet leaves at once; what overlaps is lost and tried again"),
-    ("slotted-aloha", "as aloha, but in slots"),
-    (
-        "crdsa",
-        "copies in random slots of a frame; those that collide are found by cancelling those that do not",
-    ),
+    ("tdma", "fixed slots of every frame for each terminal"),
+    ("tdma-dama", "slots in proportion to the requests, reassigned at each superframe"),
+    ("cf-dama", "requested slots first come, first served; free slots in turn"),
+    ("aloha", "a packet leaves at once; overlapping packets are lost and repeated"),
+    ("slotted-aloha", "as aloha, at the beginning of slots"),
+    ("crdsa", "copies in random slots of a frame; the receiver cancels decoded copies to decode others"),
 ];
 
 /// A shared channel, from many terminals to one receiver.

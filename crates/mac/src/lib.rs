@@ -6,6 +6,8 @@
 //!
 //! Reading order: `config`, `medium`, `terminal`, `grid`, then the schemes: `tdma`, `dama`, `scheduler` and `cf_dama`, `aloha`,
 //! `slotted`, `crdsa`.
+//!
+//! `examples/access.rs` measures the access schemes.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

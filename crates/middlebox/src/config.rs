@@ -6,22 +6,19 @@ use bentpipe_base::Duration;
 pub const MIDDLEBOXES: &[(&str, &str)] = &[
     (
         "ack-filter",
-        "while the queue behind it is not empty, holds one bare ACK of each connection, the latest",
+        "keeps only the latest pure ACK of a connection in the queue behind it (RFC 3449 section 5.2.1)",
     ),
-    ("ack-decimator", "lets one of so many bare ACKs pass"),
-    ("snoop", "repairs losses behind it and keeps them from the sender"),
-    ("wtcp", "repairs losses behind it and hides from the sender's clock how long that took"),
-    ("spoofing", "acknowledges data in the receiver's name, keeps them and answers for their delivery"),
-    ("satpep", "the same, with windows that follow how much of the link behind it is used"),
-    ("xcp", "tells XCP's senders how much they may change their rate"),
-    ("p-xcp", "the same, and offers what rate-limited senders leave to the others"),
-    ("ba-tcp", "tells BA-TCP's receivers the length of the path and their share of it"),
-    ("link-notices", "tells the ends when its links lose to errors, go out, and are back (SCPS-TP, PBS)"),
-    (
-        "fuzzy",
-        "tells ends of congestion, or drops, by rules in words on how full a queue is and how fast it fills",
-    ),
-    ("dvegas", "tells DVegas's senders beside it whether its queue has room"),
+    ("ack-decimator", "forwards one of `every` pure ACKs (RFC 3449 section 5.2.2)"),
+    ("snoop", "repairs losses behind it and hides them from the sender"),
+    ("wtcp", "repairs losses behind it, and removes the repair time from the sender's RTT samples"),
+    ("spoofing", "acknowledges data in the receiver's name, stores it and delivers it with its own window"),
+    ("satpep", "as spoofing, with windows that follow the utilisation of the link behind it"),
+    ("xcp", "XCP router: writes the allowed rate change into each packet of `xcp`"),
+    ("p-xcp", "as xcp, and offers the unused shares of rate-limited senders to the others"),
+    ("ba-tcp", "BA-TCP router: writes propagation delay and fair share for `ba-tcp`"),
+    ("link-notices", "reports errors, outages and their ends on its links to the hosts (SCPS-TP, PBS)"),
+    ("fuzzy", "signals congestion or drops packets, by fuzzy rules on queue length and its change"),
+    ("dvegas", "tells the senders of `dvegas` in front of it whether its queue has room"),
 ];
 
 /// A middlebox and its parameters.

@@ -6,6 +6,8 @@
 //! A packet passes in this order: the queue ([`QueueConfig`]), the transmitter (rate or recorded opportunities, outages),
 //! transmission errors ([`LossConfig`]), the path (one-way delay, reordering, duplication). Parity packets ([`FecConfig`]) bypass
 //! the queue. Reading order: `link`, `line`, `queue`, `loss`, `fec`.
+//!
+//! `examples/queue.rs` sends packets through a link.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

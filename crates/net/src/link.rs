@@ -45,7 +45,7 @@ pub struct Passing<P> {
 /// Packet at the far end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrival<P> {
-    /// The dropped packet.
+    /// The packet that arrived.
     pub packet: P,
     /// True if duplication delivers this packet once more directly afterwards: do not release it yet.
     pub copy_follows: bool,

@@ -7,6 +7,8 @@
 //!
 //! Positions are in an inertial frame in which the Earth rotates about the z axis. At time zero of a synthetic constellation,
 //! Greenwich is on the x axis.
+//!
+//! `examples/day.rs` and `examples/paths.rs` compute positions and paths.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 

@@ -49,3 +49,10 @@ pub use report::{HalfReport, Report};
 pub use rules::{check, clean};
 pub use running::{Running, running};
 pub use sockets::choose_congestion_control;
+
+/// Returns the metrics of a proxy that has split no connection, in the text format of Prometheus: for the reference.
+pub fn metrics() -> String {
+    let metrics = metrics::Metrics::new();
+    metrics.class("NAME");
+    metrics.text()
+}

@@ -9,28 +9,28 @@ type Kind = (&'static str, &'static str);
 const NODES: &[Kind] = &[
     ("host", "ends connections"),
     ("router", "forwards packets"),
-    ("proxy", "splits connections: ends those that pass it and opens others in their place"),
-    ("bundle-router", "a router; keeps the bundles of flows over dtn until the next node has them"),
+    ("proxy", "splits connections: ends those that pass it and opens new ones to the receivers"),
+    ("bundle-router", "a router that stores the bundles of `dtn` flows until the next node has them"),
     (
         "relay-entity",
-        "a router; passes on what flows over petra send, by TCP on the ground and STP in between",
+        "a router that relays the units of `petra` flows, by TCP to hosts and by STP between relay entities",
     ),
-    ("ground-station", "a host or gateway on the ground that sees the satellites of a constellation"),
+    ("ground-station", "a host or gateway with antennas to the satellites of a constellation"),
 ];
 
 /// Values of `flow.NAME.traffic.kind`.
 pub const TRAFFIC_KINDS: &[Kind] = &[
-    ("bulk", "as much as TCP takes, without end"),
-    ("file", "so many bytes, then the connection closes"),
-    ("pages", "a page again and again, with an idle time between"),
-    ("cbr", "constant bit rate without congestion control"),
-    ("on-off", "bursts of constant bit rate between silences, exponential or Pareto"),
-    ("video", "live MPEG-4 video of a stochastic model, judged by its frames and packets"),
-    ("frames", "live video of frame sizes recorded in a file"),
-    ("voice", "a telephone call by G.711 or G.729, judged by the E-model"),
-    ("web", "a reader of pages: Choi-Limb, Mah, SURGE or ns-2's"),
-    ("adaptive", "a player that chooses the quality of each segment as it goes (DASH)"),
-    ("ftp", "one file after the other, with pauses"),
+    ("bulk", "unlimited data"),
+    ("file", "a number of bytes, then the connection closes"),
+    ("pages", "pages of the same size, with idle times between them"),
+    ("cbr", "constant bit rate"),
+    ("on-off", "bursts of constant bit rate with exponential or Pareto lengths"),
+    ("video", "live MPEG-4 video of a stochastic model"),
+    ("frames", "live video with frame sizes from a file"),
+    ("voice", "one direction of a telephone call, rated by the E-model"),
+    ("web", "a reader of web pages by a published model"),
+    ("adaptive", "a player that chooses the quality of each video segment (DASH)"),
+    ("ftp", "files with pauses between them (3GPP2)"),
 ];
 
 /// Returns the values of `node.NAME.kind`. Every middlebox is a router.

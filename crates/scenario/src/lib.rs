@@ -4,6 +4,8 @@
 //! line. Reading order: `model` (the typed result), `form` (description of a table for reading and showing), `describe`
 //! (reference of the file format), `check` (consistency), `topology` (nodes, links and shortest routes), `routing`
 //! (routes that change).
+//!
+//! `examples/show.rs` reads a scenario, changes it and prints it.
 
 mod algorithm;
 mod builtin;
@@ -17,11 +19,13 @@ mod error;
 mod file;
 mod form;
 mod kinds;
+mod meanings;
 mod members;
 mod model;
 mod network;
 mod parameters;
 mod parse;
+pub mod reference;
 mod routing;
 mod series;
 mod shared;

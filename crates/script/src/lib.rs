@@ -1,7 +1,7 @@
 //! Packet scripts: expected behaviour of a TCP, segment by segment, executed in virtual time.
 //!
 //! A script lists arriving packets (`<`), packets that must leave (`>`), and calls of the application, each with its time. The
-//! language is packetdrill's, as far as it applies to a user-space stack. `docs/conformance.md` lists the scripts of this
+//! language is packetdrill's, as far as it applies to a user-space stack. `docs/reference/conformance.md` lists the scripts of this
 //! repository, one per statement of an RFC. Packets are built and read by `etherparse`, not by `bentpipe-wire`: an error in that
 //! crate would otherwise occur on both sides and stay hidden.
 //!

@@ -91,7 +91,7 @@ fn section_order(section: &str) -> Vec<u32> {
     section.split('.').map(|part| part.parse().unwrap_or(u32::MAX)).collect()
 }
 
-/// Makes the table of `docs/conformance.md`: each statement with its script, relative to the folder of all scripts.
+/// Makes the table of `docs/reference/conformance.md`: each statement with its script, relative to the folder of all scripts.
 pub fn table(statements: &[(String, Statement)]) -> String {
     let mut sorted: Vec<&(String, Statement)> = statements.iter().collect();
     sorted.sort_by_key(|(path, statement)| (statement.rfc, section_order(&statement.section), path.clone()));
@@ -112,7 +112,7 @@ pub fn table(statements: &[(String, Statement)]) -> String {
         let Statement { section, level, words, .. } = statement;
         writeln!(
             text,
-            "| {section} | {level} | {words} | [{name}](../crates/script/statements/{path}) | {verdict} |"
+            "| {section} | {level} | {words} | [{name}](../../crates/script/statements/{path}) | {verdict} |"
         )
         .expect("a string takes all");
     }

@@ -1,4 +1,4 @@
-//! Runs every script in `statements`, and checks the table of `docs/conformance.md`.
+//! Runs every script in `statements`, and checks the table of `docs/reference/conformance.md`.
 
 use std::fs;
 use std::path::Path;
@@ -39,12 +39,12 @@ fn scripts_are_named_after_their_section() {
     }
 }
 
-/// To update it: `cargo run -p bentpipe-script -- --table crates/script/statements`, into `docs/conformance.md` below the
+/// To update it: `cargo run -p bentpipe-script -- --table crates/script/statements`, into `docs/reference/conformance.md` below the
 /// marker.
 #[test]
 fn the_table_in_the_documents_is_that_of_the_scripts() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/conformance.md");
-    let document = fs::read_to_string(path).expect("docs/conformance.md is there");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/conformance.md");
+    let document = fs::read_to_string(path).expect("docs/reference/conformance.md is there");
     let (_, found) = document.split_once("<!-- table -->\n").expect("it has a marker");
     let all: Vec<(String, Statement)> =
         statements().into_iter().map(|(name, _, statement)| (name, statement)).collect();

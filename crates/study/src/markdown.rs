@@ -8,7 +8,7 @@ use crate::outcome::{
 use crate::verdict::Verdict;
 
 /// Maximum number of characters of measured values in a table cell; the report and the JSON have all of them.
-const LETTERS: usize = 300;
+const LETTERS: usize = 60;
 
 /// Renders the page. Pictures are named `FOLDER/figure-NUMBER.svg`; the folder has the study's name.
 pub fn render(outcome: &StudyOutcome) -> String {
@@ -43,14 +43,15 @@ fn head(outcome: &StudyOutcome) -> String {
     let seeds = outcome.form.seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
     let joint = match outcome.joint_setting.as_slice() {
         [] => "nothing is left open".to_owned(),
-        options => cell(&options.join("; ")),
+        options => format!("`{}`", options.join("`, `")),
     };
     format!(
-        "# {}\n\n{}.\n\nWritten by `bentpipe paper {}{quick}{seeds} --report DIR`. Bands and `±`: 95 % confidence over the seeds. What the columns mean stands in \
-         [studies.md](../studies.md#verdicts); the criteria were frozen before the results, SHA-256 `{}`.\n\n\
+        "# {}\n\n{}.\n\nWritten by `bentpipe paper {}{quick}{seeds} --report DIR`. Bands and `±`: 95 % confidence over the seeds. [Verdicts](../studies.md#verdicts) explains the columns. \
+         `papers/{}.toml` has each claim's check and margin; these criteria were frozen before the results, SHA-256 `{}`.\n\n\
          | | HOLDS | TIED | FAILS | NOT-TESTABLE |\n|---|---:|---:|---:|---:|\n{}{}\nJoint setting: {joint}.\n",
         outcome.title,
         outcome.citation,
+        outcome.name,
         outcome.name,
         &outcome.criteria[..16],
         row("default configuration", &|claim| claim.verdict),
@@ -74,24 +75,21 @@ fn section(outcome: &StudyOutcome, figure: &FigureOutcome, claims: &[&ClaimOutco
     text
 }
 
-/// Writes claims with their checks, verdicts, the paper's numbers and notes.
+/// Writes claims with their verdicts, measured values, the paper's numbers and notes. The report and the TOML file have the checks.
 fn judged(claims: &[&ClaimOutcome]) -> String {
     if claims.is_empty() {
         return String::new();
     }
-    let mut text = "\n| claim | default | joint | choices | sentence | checked as | measured |\n|---|---|---|---|---|---|---|\n".to_owned();
+    let mut text =
+        "\n| claim | default | joint | choices | statement | measured |\n|---|---|---|---|---|---|\n"
+            .to_owned();
     for claim in claims {
-        let mut checked = claim.words.clone();
-        if let Some(margin) = &claim.margin {
-            let _ = write!(checked, " (margin: {margin})");
-        }
         let cells = [
             &claim.id,
             &claim.verdict.to_string(),
             &claim.joint_verdict.to_string(),
             &claim.choices.to_string(),
             &claim.statement,
-            &checked,
             &measured(claim),
         ];
         let cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
@@ -111,12 +109,9 @@ fn judged(claims: &[&ClaimOutcome]) -> String {
 }
 
 fn measured(claim: &ClaimOutcome) -> String {
-    let mut text = shortened(&claim.measured);
+    let mut text = format!("`{}`", shortened(&claim.measured));
     if !claim.holds_for.is_empty() {
-        let _ = write!(text, "<br>holds for {}", claim.holds_for.join(" or "));
-        if let Some(numbers) = &claim.measured_where_it_holds {
-            let _ = write!(text, ": {}", shortened(numbers));
-        }
+        let _ = write!(text, "<br>holds for `{}`", claim.holds_for.join("`, `"));
     }
     text
 }
@@ -141,7 +136,7 @@ fn parameters(all: &[ParameterOutcome]) -> String {
         return String::new();
     }
     let mut text =
-        "\n## Parameters\n\n| parameter | value | source | where, or why |\n|---|---|---|---|\n".to_owned();
+        "\n## Parameters\n\n| parameter | value | source | place or reason |\n|---|---|---|---|\n".to_owned();
     for one in all {
         let (name, value, place) = (cell(&one.name), cell(&one.value), cell(&one.place));
         let _ = writeln!(text, "| {name} | `{value}` | {} | {place} |", one.source);
@@ -153,7 +148,7 @@ fn open(all: &[OpenOutcome]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut text = "\n## Left open\n\nNot said by the paper, or in two ways: every option is run, and the first is the default.\n\n\
+    let mut text = "\n## Left open\n\nThe paper does not say these, or says them in two ways. Every option is run; the first is the default.\n\n\
                     | parameter | options | experiments |\n|---|---|---|\n"
         .to_owned();
     for one in all {
@@ -168,13 +163,17 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-/// Returns the first relations that fit.
+/// Returns the first relations that fit, at least one.
 fn shortened(measured: &str) -> String {
     if measured.chars().count() <= LETTERS {
         return measured.to_owned();
     }
     let begin: String = measured.chars().take(LETTERS).collect();
-    format!("{}; ...", begin.rsplit_once(';').map_or(begin.as_str(), |(whole, _)| whole))
+    let whole = begin.rsplit_once(';').map(|(whole, _)| whole);
+    match whole.or_else(|| Some(measured.split_once(';')?.0)) {
+        Some(first) => format!("{first}; ..."),
+        None => measured.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -186,7 +185,7 @@ mod tests {
     fn a_page_has_each_claim_where_its_figure_is_and_the_papers_number_beside_ours() {
         let page = render(&example::outcome());
         let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}\n{page}"));
-        let row = "| FAILS | HOLDS | 1 of 2 | a \\| b | the v of a is above that of b | 1 > 2<br>holds for queue = long: 3 > 2 |";
+        let row = "| FAILS | HOLDS | 1 of 2 | a \\| b | `1 > 2`<br>holds for `queue = long` |";
         let order = [
             at("| joint setting | 2 | 0 | 0 | 0 |"),
             at("![Values](mine/figure-1.svg)"),

@@ -16,4 +16,4 @@ pub use batch::{Kind, batch};
 pub use file::{MARK, Parquet, from_bytes, to_bytes, write};
 pub use keeper::{Keeper, measure};
 pub use store::{Course, Kept, Store, StoreError, Values, decode, encode, refuse_own, world_name};
-pub use trace::{MOST_EVENTS, Trace, TraceError};
+pub use trace::{MOST_EVENTS, Trace, TraceError, trace_schema};

@@ -67,7 +67,7 @@ pub enum StoreError {
         why: io::Error,
     },
     /// A file was damaged after it had been written.
-    #[error("{}: found no readable store of finished runs ({why}), accepted: a file that `--keep` wrote; without it its runs are run again", path.display())]
+    #[error("{}: found no readable store of finished runs ({why}), accepted: a file that `--keep` wrote; if you delete it, its runs are repeated", path.display())]
     Damaged {
         /// Path of the damaged file.
         path: PathBuf,

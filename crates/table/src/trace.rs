@@ -59,7 +59,7 @@ impl Trace {
         Self {
             sources: sources.map(|source| names.source(source)).collect(),
             first_link,
-            schema: schema(),
+            schema: trace_schema(),
             rows: Rows::default(),
             count: 0,
             batches: Vec::new(),
@@ -164,37 +164,43 @@ fn names() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-fn schema() -> SchemaRef {
-    let unit = |name: &str, kind, unit: &str| {
-        Field::new(name, kind, true).with_metadata(HashMap::from([("unit".to_owned(), unit.to_owned())]))
-    };
-    let plain = |name: &str, kind| Field::new(name, kind, true);
+/// Returns the schema of a trace. The metadata of a column hold its `meaning`, and its `unit` if it has one.
+pub fn trace_schema() -> SchemaRef {
     let list = DataType::List(Arc::new(Field::new("item", DataType::UInt64, true)));
-    let fields = vec![
-        unit("t_s", DataType::Float64, "s"),
-        plain("source", names()),
-        plain("event", names()),
-        unit("seq", DataType::UInt64, "byte"),
-        unit("len", DataType::UInt32, "byte"),
-        plain("flags", names()),
-        unit("ack", DataType::UInt64, "byte"),
-        unit("window", DataType::UInt64, "byte"),
-        unit("sack", list, "byte"),
-        plain("probe", DataType::UInt32),
-        plain("probe_reply", DataType::UInt32),
-        plain("low_priority", DataType::Boolean),
-        plain("ecn", names()),
-        unit("cwnd", DataType::Float64, "segment"),
-        unit("ssthresh", DataType::Float64, "segment"),
-        unit("pacing_bps", DataType::UInt64, "bit/s"),
-        plain("phase", names()),
-        unit("sample_ms", DataType::Float64, "ms"),
-        unit("srtt_ms", DataType::Float64, "ms"),
-        plain("consecutive", DataType::UInt32),
-        unit("waiting", DataType::UInt32, "packet"),
-        unit("bytes", DataType::UInt32, "byte"),
-        plain("cause", names()),
+    let columns: [(&str, DataType, &str, &str); 23] = [
+        ("t_s", DataType::Float64, "s", "time since the start of the run, or of the connection"),
+        ("source", names(), "", "end of a flow, or direction of a link"),
+        ("event", names(), "", "name of the event"),
+        ("seq", DataType::UInt64, "byte", "offset of the first payload byte in the stream; the SYN is 0"),
+        ("len", DataType::UInt32, "byte", "payload"),
+        ("flags", names(), "", "flags of the TCP header"),
+        ("ack", DataType::UInt64, "byte", "cumulative acknowledgement"),
+        ("window", DataType::UInt64, "byte", "advertised window"),
+        ("sack", list, "byte", "begin and end of each SACK block"),
+        ("probe", DataType::UInt32, "", "number of a low-priority probe"),
+        ("probe_reply", DataType::UInt32, "", "number of the probe that is answered"),
+        ("low_priority", DataType::Boolean, "", "true for low priority"),
+        ("ecn", names(), "", "ECN field of the IP header: `capable` or `congested`"),
+        ("cwnd", DataType::Float64, "segment", "congestion window"),
+        ("ssthresh", DataType::Float64, "segment", "slow-start threshold; none while it is infinite"),
+        ("pacing_bps", DataType::UInt64, "bit/s", "pacing rate; 0 for none"),
+        ("phase", names(), "", "phase of the algorithm, as its paper calls it"),
+        ("sample_ms", DataType::Float64, "ms", "RTT sample"),
+        ("srtt_ms", DataType::Float64, "ms", "smoothed RTT after the sample"),
+        ("consecutive", DataType::UInt32, "", "number of the timeout in its episode, from 1"),
+        ("waiting", DataType::UInt32, "packet", "packets in the queue, with this one"),
+        ("bytes", DataType::UInt32, "byte", "size of the packet on the wire"),
+        ("cause", names(), "", "reason of a drop: `queue`, `low-priority`, `error`, `outage` or `access`"),
     ];
+    let fields: Vec<_> = columns
+        .into_iter()
+        .map(|(name, kind, unit, meaning)| {
+            let metadata =
+                [("unit", unit), ("meaning", meaning)].into_iter().filter(|(_, text)| !text.is_empty());
+            let metadata = metadata.map(|(key, text)| (key.to_owned(), text.to_owned()));
+            Field::new(name, kind, true).with_metadata(HashMap::from_iter(metadata))
+        })
+        .collect();
     Arc::new(Schema::new_with_metadata(fields, Kind::Trace.metadata()))
 }
 

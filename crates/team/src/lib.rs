@@ -1,8 +1,10 @@
-//! Threads that work on the parts of one thing together, step by step (bulk-synchronous parallelism; Valiant 1990).
+//! Threads that execute the parts of one computation together, step by step (bulk-synchronous parallelism; Valiant
+//! 1990).
 //!
-//! A [`Team`] lends each part to a thread of its own, which takes some steps with it and gives it back. In a step a part may hand something to
-//! each other part, by an [`Exchange`], and in a later one get what the others have handed to it: so a thread waits only for what it needs. Parts
-//! that have little to do take the steps in turn, on the thread that asks for them, with the same result.
+//! A [`Team`] lends each part to a thread, which executes some steps on it and returns it. In a step a part can send
+//! data to every other part through an [`Exchange`], and in a later step receive the data of the others. So a thread
+//! waits only for data that it needs. If parts have little work, one thread executes the steps for all of them in
+//! turn, with the same result.
 
 use std::any::Any;
 use std::hint::spin_loop;
@@ -12,16 +14,16 @@ use std::sync::mpsc::{Receiver, RecvError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::Scope;
 
-/// What is done with a part.
+/// Work on one part.
 pub type Step<'a, T> = Box<dyn Fn(&mut T) + Send + Sync + 'a>;
 
-/// Steps, and the part that they are taken with.
+/// Steps, and the part to execute them on.
 type Task<'a, T> = (Arc<Vec<Step<'a, T>>>, &'a mut T);
 
-/// A thread that waits for another looks so many times, for about a tenth of a millisecond, before it sleeps: to wake up takes about as long.
+/// Number of polls before a waiting thread sleeps. They take about 0.1 ms, as long as a wake-up.
 const LOOKS_BEFORE_SLEEP: u32 = 1 << 11;
 
-/// Waits for something; at first awake, because what comes soon comes sooner than a thread wakes up.
+/// Receives from a channel. It polls first, because most messages arrive sooner than a sleeping thread wakes up.
 fn receive<T>(from: &Receiver<T>) -> Result<T, RecvError> {
     let awake = (0..LOOKS_BEFORE_SLEEP).find_map(|_| {
         spin_loop();
@@ -30,17 +32,17 @@ fn receive<T>(from: &Receiver<T>) -> Result<T, RecvError> {
     awake.map_or_else(|| from.recv(), Ok)
 }
 
-/// What the threads of a team know together.
+/// State that the threads of a team share.
 #[derive(Debug)]
 struct Common<T> {
     /// Drops the exchanges of a part.
     leave: fn(&mut T),
-    /// Why the first part panicked that did so.
+    /// Panic of the first part that panicked.
     cause: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 impl<T> Common<T> {
-    /// Takes steps with a part. If one panics, no other part waits for this one any more.
+    /// Executes steps on a part. After a panic, no other part waits for this one.
     fn take_steps(&self, steps: &[Step<'_, T>], part: &mut T) {
         let result = catch_unwind(AssertUnwindSafe(|| steps.iter().for_each(|step| step(part))));
         if let Err(panic) = result {
@@ -50,19 +52,20 @@ impl<T> Common<T> {
     }
 }
 
-/// The parts of one thing, and a thread for each of them. Between steps the thread that has the team works with them as it likes.
+/// Parts of one computation, with a thread for each. Between steps their owner can use the parts directly.
 #[derive(Debug)]
 pub struct Team<'a, T> {
     parts: Vec<&'a mut T>,
-    /// Whether the threads are used.
+    /// True if the threads are used.
     pub is_parallel: bool,
-    /// Of each part but the first: where it goes to its thread, and comes back from it.
+    /// Channels to and from the thread of each part but the first.
     threads: Vec<(Sender<Task<'a, T>>, Receiver<&'a mut T>)>,
     common: Arc<Common<T>>,
 }
 
 impl<'a, T: Send> Team<'a, T> {
-    /// Starts a thread for each part but the first, which stays with the one that asks. `leave` drops the exchanges of a part that panicked.
+    /// Starts a thread for each part but the first, which stays with the caller. `leave` drops the exchanges of a
+    /// part that panicked.
     pub fn new<'scope>(parts: Vec<&'a mut T>, leave: fn(&mut T), scope: &'scope Scope<'scope, 'a>) -> Self {
         let common = Arc::new(Common { leave, cause: Mutex::default() });
         let start = |_| {
@@ -81,7 +84,7 @@ impl<'a, T: Send> Team<'a, T> {
         Self { parts, is_parallel: true, threads, common }
     }
 
-    /// Does something with each part.
+    /// Executes `work` on each part.
     ///
     /// # Panics
     /// As [`take_steps`](Self::take_steps).
@@ -89,10 +92,10 @@ impl<'a, T: Send> Team<'a, T> {
         self.take_steps(vec![Box::new(work)]);
     }
 
-    /// Takes these steps with each part.
+    /// Executes these steps on each part.
     ///
     /// # Panics
-    /// If one of them does, for the same reason, when all are done.
+    /// With the panic of a step, after all parts have stopped.
     pub fn take_steps(&mut self, steps: Vec<Step<'a, T>>) {
         if !self.is_parallel {
             return steps.iter().for_each(|step| self.parts.iter_mut().for_each(|part| step(part)));
@@ -125,19 +128,19 @@ impl<T> DerefMut for Team<'_, T> {
     }
 }
 
-/// Where a part hands something to each part, and gets something from each; itself is one of them.
+/// Channels through which a part sends data to each part, itself included, and receives data from each.
 #[derive(Debug)]
 pub struct Exchange<T> {
     to: Vec<Sender<T>>,
     from: Vec<Receiver<T>>,
-    /// What it will hand to each.
+    /// Data to send to each part.
     pub giving: Vec<T>,
-    /// What it got last from each. Who has used it empties it: it becomes the next of `giving`, so that the memory of lists is used again.
+    /// Data last received from each part. Its user empties it; it becomes the next `giving`, which reuses the memory.
     pub got: Vec<T>,
 }
 
 impl<T: Default> Exchange<T> {
-    /// One for each of so many parts.
+    /// Makes one exchange for each of `count` parts.
     pub fn between(count: usize) -> Vec<Self> {
         let empty = || (0..count).map(|_| T::default()).collect();
         let exchange = |_| Self { to: Vec::new(), from: Vec::new(), giving: empty(), got: empty() };
@@ -152,16 +155,16 @@ impl<T: Default> Exchange<T> {
         all
     }
 
-    /// Hands over what it gives.
+    /// Sends the data in `giving`.
     pub fn give(&mut self) {
         for ((to, giving), got) in self.to.iter().zip(&mut self.giving).zip(&mut self.got) {
             let given = std::mem::replace(giving, std::mem::take(got));
-            // Nobody misses it if the other part has left.
+            // A part that has left needs no data.
             let _ = to.send(given);
         }
     }
 
-    /// Waits for what each part gives; from one that has left comes nothing.
+    /// Waits for the data of each part; a part that has left sends none.
     pub fn get(&mut self) {
         for (from, got) in self.from.iter().zip(&mut self.got) {
             *got = receive(from).unwrap_or_default();
@@ -193,7 +196,7 @@ mod tests {
             self.exchange.as_mut().expect("it has not left")
         }
 
-        /// Tells each part the own number and that part's.
+        /// Sends each part both part numbers.
         fn give(&mut self) {
             let number = self.number;
             for (to, list) in (0..).zip(&mut self.exchange().giving) {
@@ -210,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Runs a team of so many parts.
+    /// Runs a team with this number of parts.
     fn with_team(count: usize, work: impl FnOnce(&mut Team<'_, Part>)) -> Vec<Part> {
         let mut all = parts(count);
         let lent = all.iter_mut().collect();
@@ -233,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Whichever panics, and whoever waits for it: the cause is told, and everybody comes back.
+    /// Whichever part panics or waits for the panicking one: the caller gets the cause, and all threads return.
     #[test]
     fn a_part_that_panics_keeps_nobody_waiting() {
         for count in 1..4 {

@@ -1,11 +1,12 @@
-//! Arrows point down: who depends on whom is written in `house.rs`, and Cargo's own files must agree with it.
+//! Dependencies between crates: `house.rs` has the plan, and every `Cargo.toml` must agree.
 
 use toml::{Table, Value};
 
 use super::{Finding, Tree};
 use crate::house::{PURE_OUTSIDERS, Room};
 
-const WHY: &str = "arrows point down, so that a part can be used and tested without what stands on it";
+const WHY: &str =
+    "dependencies point down, so that a crate can be used and tested without the crates above it";
 
 /// Compares every `Cargo.toml` with the plan.
 pub fn check(tree: &Tree, rooms: &[Room]) -> Vec<Finding> {
@@ -18,7 +19,7 @@ pub fn check(tree: &Tree, rooms: &[Room]) -> Vec<Finding> {
                 (path, 1),
                 format!("`{folder}` is not in the plan"),
                 WHY,
-                "add it to ROOMS in xtask/src/house.rs, with what it may lean on",
+                "add it to ROOMS in xtask/src/house.rs, with its allowed dependencies",
             )),
         }
     }
@@ -27,11 +28,16 @@ pub fn check(tree: &Tree, rooms: &[Room]) -> Vec<Finding> {
         let higher = |name: &&&str| !rooms[..position].iter().any(|lower| lower.name == **name);
         if tree.get(&manifest).is_none() {
             let what = format!("`{}` is planned, but {manifest} is not there", room.name);
-            let remedy = "take it out, or make the room";
-            findings.push(Finding::new(("xtask/src/house.rs", 1), what, "a plan is what stands", remedy));
+            let remedy = "remove it, or make the crate";
+            findings.push(Finding::new(
+                ("xtask/src/house.rs", 1),
+                what,
+                "the plan describes existing crates",
+                remedy,
+            ));
         }
         for name in room.leans_on.iter().chain(room.tests_lean_on).filter(higher) {
-            let what = format!("`{}` would lean on `{name}`, which is not below it", room.name);
+            let what = format!("`{}` would depend on `{name}`, which is not below it", room.name);
             findings.push(Finding::new(("xtask/src/house.rs", 1), what, WHY, "put the lower room first"));
         }
     }
@@ -48,11 +54,11 @@ fn check_room(room: &Room, rooms: &[Room], (path, text): (&str, &str), findings:
         }
     };
     let lints = manifest.get("lints").and_then(|lints| lints.get("workspace"));
-    // An example stands alone, so that a copy of its folder does.
+    // An example is self-contained, so that a copy of its folder works.
     if lints != Some(&Value::Boolean(true)) && !room.folder.starts_with("examples/") {
         let remedy = "add `[lints]` with `workspace = true`";
         let why = "all crates have the same lints";
-        findings.push(Finding::new((path, 1), "has its own idea of lints", why, remedy));
+        findings.push(Finding::new((path, 1), "has its own lints", why, remedy));
     }
     let is_ours = |name: &str| rooms.iter().any(|room| room.name == name);
     for (section, name) in dependencies(&manifest) {
@@ -66,8 +72,8 @@ fn check_room(room: &Room, rooms: &[Room], (path, text): (&str, &str), findings:
         }
         if room.pure && !for_tests && !is_ours(name) && !PURE_OUTSIDERS.contains(&name) {
             let what = format!("the pure crate `{}` has `{name}` among its {section}", room.name);
-            let why = "what pure crates use must not reach a clock, a socket or a file";
-            let remedy = "do without, or read it and add it to PURE_OUTSIDERS in xtask/src/house.rs";
+            let why = "dependencies of pure crates must not use a clock, a socket or a file";
+            let remedy = "remove it, or review it and add it to PURE_OUTSIDERS in xtask/src/house.rs";
             findings.push(Finding::new(at, what, why, remedy));
         }
     }
@@ -75,7 +81,7 @@ fn check_room(room: &Room, rooms: &[Room], (path, text): (&str, &str), findings:
 
 const SECTIONS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
 
-/// Section and name of every dependency, those of one target only included.
+/// Returns section and name of every dependency, also of those for one target.
 fn dependencies(manifest: &Table) -> Vec<(&'static str, &str)> {
     let targets = manifest.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
     let tables = targets.filter_map(Value::as_table).chain([manifest]);

@@ -1,6 +1,6 @@
-//! No file of a crate imports one that imports it, directly or through others: each can be read after those it builds on.
+//! Refuses import cycles between the files of a crate. Each file can then be read after the files that it uses.
 //!
-//! `mod name;` is no import, and neither is the re-export of what stands in a module below.
+//! `mod name;` is not an import, nor is the re-export of an item from a module below.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ use super::dead::as_module;
 use super::source::{Sources, UsedName, is_test_only, names_used};
 use crate::house::Room;
 
-/// A module by the names that lead to it from the root of its crate.
+/// Path of a module from the root of its crate.
 type Module = Vec<String>;
 
-/// Looks through the sources of all crates; tests are free.
+/// Checks the sources of all crates, without tests.
 pub fn check(sources: &Sources, rooms: &[Room]) -> Vec<Finding> {
     rooms.iter().flat_map(|room| check_crate(&Crate::read(sources, room))).collect()
 }
@@ -31,7 +31,7 @@ fn check_crate(krate: &Crate) -> Vec<Finding> {
                 (krate.files[*from].path, *line),
                 format!("imports {}, which imports it, directly or through others", krate.files[*to].path),
                 "files in a cycle can only be read and changed together",
-                "move what both need into a file below them",
+                "move the common code into a file below both",
             ));
         }
     }
@@ -49,7 +49,7 @@ fn reaches(edges: &BTreeMap<&Module, BTreeMap<&Module, usize>>, from: &Module, t
     false
 }
 
-/// The files of a crate by their modules.
+/// Returns the files of a crate, keyed by module.
 struct Crate<'a> {
     files: BTreeMap<Module, Names<'a>>,
 }
@@ -63,7 +63,7 @@ impl<'a> Crate<'a> {
             let Some(stem) = path.strip_prefix(&folder).and_then(|rest| rest.strip_suffix(".rs")) else {
                 continue;
             };
-            // Programs beside a library are crates of their own.
+            // Programs of a crate with a library are separate crates.
             if stem.starts_with("bin/") || stem == "main" && has_library {
                 continue;
             }
@@ -78,7 +78,7 @@ impl<'a> Crate<'a> {
         Self { files }
     }
 
-    /// The other files that a file imports, each with the first line on which it does.
+    /// Returns the files that a file imports, each with the line of the first import.
     fn imports(&self, module: &Module) -> BTreeMap<&Module, usize> {
         let mut found = BTreeMap::new();
         for name in &self.files[module].names {
@@ -93,7 +93,7 @@ impl<'a> Crate<'a> {
         found
     }
 
-    /// The file in which what a path names is defined, through re-exports.
+    /// Returns the file that defines the item at a path, through re-exports.
     fn file_of(&self, path: &[String], depth: usize) -> Option<&Module> {
         let length = (0..=path.len()).rev().find(|length| self.files.contains_key(&path[..*length]))?;
         let (module, names) = self.files.get_key_value(&path[..length])?;
@@ -106,25 +106,25 @@ impl<'a> Crate<'a> {
     }
 }
 
-/// A name of this crate that a file uses.
+/// A used name of this crate.
 struct Name {
-    /// From the root of the crate.
+    /// Path from the root of the crate.
     path: Module,
     line: usize,
     exported: bool,
 }
 
-/// The names that a file uses.
+/// Names that a file uses.
 struct Names<'a> {
     path: &'a str,
-    /// Where the visitor stands, modules within the file included.
+    /// Present module, inner modules included.
     module: Module,
     names: Vec<Name>,
-    /// What the file re-exports, by the names that it gets.
+    /// Re-exported items, keyed by their new names.
     exports: BTreeMap<String, Module>,
-    /// Modules in files of their own that only tests have.
+    /// Modules in separate files that only tests have.
     tests: Vec<Module>,
-    /// Modules that the file declares.
+    /// Declared modules.
     children: BTreeSet<String>,
 }
 
@@ -134,7 +134,7 @@ impl<'a> Names<'a> {
         Self { path, module, names, exports, tests, children }
     }
 
-    /// The path from the root of the crate; `None` if it leads out of it.
+    /// Returns the path from the root of the crate; `None` outside the crate.
     fn absolute(&self, names: &[String]) -> Option<Module> {
         let (first, rest) = names.split_first()?;
         let above = names.iter().take_while(|name| *name == "super").count();
@@ -213,7 +213,7 @@ impl<'ast> Visit<'ast> for Names<'_> {
     }
 }
 
-/// The paths from `crate`, `super` or `self` among the tokens of a macro.
+/// Returns the paths from `crate`, `super` or `self` in the tokens of a macro.
 fn paths_in(tokens: TokenStream) -> Vec<(Vec<String>, Span)> {
     let (mut found, mut path, mut colons) = (Vec::<(Vec<String>, Span)>::new(), false, 0);
     for token in tokens {
@@ -249,7 +249,7 @@ mod tests {
 
     const ROOMS: &[Room] = &[Room { folder: "a", name: "a", pure: true, leans_on: &[], tests_lean_on: &[] }];
 
-    /// File and line of each import that is part of a cycle.
+    /// Returns file and line of each import in a cycle.
     fn cycles(files: &[(&str, &str)]) -> Vec<String> {
         let tree = Tree::of(files);
         let found = check(&parse(&tree).0, ROOMS);

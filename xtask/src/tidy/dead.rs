@@ -7,7 +7,7 @@ use syn::{Attribute, Expr, ExprLit, Item, ItemMod, Lit, Meta};
 use super::source::Sources;
 use super::{Finding, Tree};
 
-/// Looks for Rust files that no `mod` reaches.
+/// Finds Rust files that no `mod` includes.
 pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
     let mut reached = BTreeSet::new();
     for root in sources.keys().filter(|path| is_root(tree, path)) {
@@ -15,13 +15,13 @@ pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
     }
     let dead = sources.keys().filter(|path| !reached.contains(**path));
     dead.map(|path| {
-        let why = "the compiler never reads it, so it rots";
+        let why = "the compiler never reads it";
         Finding::new((path, 1), "no `mod` leads here", why, "declare it, or delete it")
     })
     .collect()
 }
 
-/// Files with which a compilation begins: those Cargo finds by itself.
+/// Returns the root files of compilations, as Cargo finds them.
 fn is_root(tree: &Tree, path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     (0..parts.len()).any(|depth| {
@@ -40,16 +40,16 @@ fn is_root(tree: &Tree, path: &str) -> bool {
     })
 }
 
-/// How a file came to be read: decides where its own modules lie.
+/// Way in which a file is included, which determines the folder of its modules.
 #[derive(Clone, Copy)]
 enum Place {
-    /// A compilation begins here, or `#[path]` named it: modules lie beside it.
+    /// Root of a compilation, or target of `#[path]`: its modules are in the same folder.
     Root,
-    /// By `mod name;`: modules lie in the folder of that name, which `name/mod.rs` is in already.
+    /// Included by `mod name;`: its modules are in the folder of that name, which is the own folder of `name/mod.rs`.
     Module,
 }
 
-/// Follows `mod` from `path` on.
+/// Follows `mod` from `path`.
 fn reach(sources: &Sources, path: &str, place: Place, reached: &mut BTreeSet<String>) {
     if !reached.insert(path.to_owned()) {
         return;
@@ -62,7 +62,7 @@ fn reach(sources: &Sources, path: &str, place: Place, reached: &mut BTreeSet<Str
     follow(sources, &sources[path].items, (folder, &home), reached);
 }
 
-/// Follows the modules among `items`: `home` is where they lie, `folder` is what `#[path]` counts from.
+/// Follows the modules in `items`. `home` is the folder of modules, `folder` the base of `#[path]`.
 fn follow(sources: &Sources, items: &[Item], (folder, home): (&str, &str), reached: &mut BTreeSet<String>) {
     for module in items.iter().flat_map(registered) {
         let file = format!("{home}/{module}.rs");
@@ -90,7 +90,7 @@ fn follow(sources: &Sources, items: &[Item], (folder, home): (&str, &str), reach
     }
 }
 
-/// The modules that the registry of algorithms declares, one in each line `Variant, module;`.
+/// Returns the modules of the registry of algorithms, one per line `Variant, module;`.
 fn registered(item: &Item) -> Vec<String> {
     let Item::Macro(item) = item else { return Vec::new() };
     if !item.mac.path.is_ident("registry") {
@@ -104,7 +104,7 @@ pub fn as_module(item: &Item) -> Option<&ItemMod> {
     if let Item::Mod(module) = item { Some(module) } else { None }
 }
 
-/// The file in `#[path = "file"]`.
+/// Returns the file in `#[path = "file"]`.
 fn path_attribute(attribute: &Attribute) -> Option<String> {
     match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
@@ -115,7 +115,7 @@ fn path_attribute(attribute: &Attribute) -> Option<String> {
     }
 }
 
-/// Takes `..` out of a path.
+/// Resolves `..` in a path.
 fn normalise(path: &str) -> String {
     let mut parts = Vec::new();
     for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {

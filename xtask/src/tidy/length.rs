@@ -1,4 +1,4 @@
-//! Functions fit a screen.
+//! Length of functions and files.
 
 use proc_macro2::Span;
 use syn::visit::{self, Visit};
@@ -21,8 +21,8 @@ pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
                 Finding::new(
                     (path, 1),
                     format!("{lines} lines"),
-                    "a file beyond 700 lines usually holds two subjects",
-                    "look whether it falls apart naturally",
+                    "a file of more than 700 lines usually has two subjects",
+                    "check if it can be split",
                 )
                 .hint(),
             );

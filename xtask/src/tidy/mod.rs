@@ -1,6 +1,6 @@
-//! Style as a test: what a compiler does not see and a reviewer would have to.
+//! Checks of style that the compiler does not make.
 //!
-//! Every check looks at a [`Tree`] of files in memory and returns [`Finding`]s, so its tests need three lines of fixture.
+//! Every check reads a [`Tree`] of files in memory and returns [`Finding`]s, so a test needs three lines of input.
 
 mod arrows;
 mod cycles;
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 pub use tree::Tree;
 
-/// Something that is not as agreed.
+/// A violation of a rule.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Finding {
     file: String,
@@ -27,12 +27,12 @@ pub struct Finding {
     what: String,
     why: &'static str,
     remedy: String,
-    /// Mentioned, but no reason to fail.
+    /// True for a hint, which is not a failure.
     only_a_hint: bool,
 }
 
 impl Finding {
-    /// A finding at a line (counted from 1).
+    /// Makes a finding at a line, counted from 1.
     fn new(
         (file, line): (&str, usize),
         what: impl Into<String>,
@@ -56,7 +56,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Checks the checkout at `root` and prints what it finds.
+/// Checks the checkout at `root` and prints the findings.
 pub fn main(root: &Path) -> ExitCode {
     let tree = match Tree::read(root) {
         Ok(tree) => tree,

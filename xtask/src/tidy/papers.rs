@@ -1,4 +1,4 @@
-//! Registry, file, paper note and unit test of an algorithm belong together.
+//! Each algorithm of the registry needs a file, a paper note and a unit test.
 
 use syn::parse::{Parse, ParseStream};
 use syn::{Expr, ExprLit, Ident, Item, Lit, Member, Token};
@@ -28,7 +28,7 @@ struct Entry {
     line: usize,
 }
 
-/// The name in `const ENTRY: Entry = Entry { name: "…", .. }` of a module.
+/// Returns the name in `const ENTRY: Entry = Entry { name: "…", .. }` of a module.
 fn name_of(source: &syn::File) -> Option<String> {
     let entry = source.items.iter().find_map(|item| match item {
         Item::Const(item) if item.ident == "ENTRY" => Some(&*item.expr),
@@ -75,7 +75,7 @@ pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
         findings.push(Finding::new(
             (&format!("papers/{stem}.md"), 1),
             "belongs to no algorithm of the registry, no middlebox and no transport",
-            "a note without code describes nothing that runs",
+            "a note needs code that runs",
             "name it after its algorithm in crates/cc/src/lib.rs or its file in crates/middlebox/src or crates/transports/src, or take it out",
         ));
     }
@@ -93,7 +93,7 @@ fn entries(registry: &syn::File, sources: &Sources, findings: &mut Vec<Finding>)
             (REGISTRY, line),
             what,
             "tidy looks for the paper note of each algorithm",
-            "write it as the others, or teach xtask/src/tidy/papers.rs the new form",
+            "write it like the others, or extend xtask/src/tidy/papers.rs",
         ));
     };
     let mut entries = Vec::new();

@@ -1,6 +1,6 @@
-//! Pure crates know no clock, socket, file, thread or environment.
+//! Purity: certain crates use no clock, socket, file, thread or environment.
 //!
-//! Clippy knows single methods and types (`clippy.toml`); whole modules of `std` are looked for here.
+//! Clippy checks single methods and types (`clippy.toml`), this check whole modules of `std`.
 
 use proc_macro2::Span;
 use syn::visit::{self, Visit};
@@ -10,9 +10,9 @@ use super::Finding;
 use super::source::{Sources, is_test_only, names_used};
 use crate::house::{IMPURE_MODULES, PURE_ATTRIBUTE, Room};
 
-const WHY: &str = "the same code runs in virtual and in real time, and the driver alone knows which";
+const WHY: &str = "the same code runs in virtual and in real time; only the driver has a clock";
 
-/// Looks through the sources of the pure crates; tests are free.
+/// Checks the sources of the pure crates, without tests.
 pub fn check(sources: &Sources, rooms: &[Room]) -> Vec<Finding> {
     let mut findings = Vec::new();
     for room in rooms.iter().filter(|room| room.pure) {
@@ -20,7 +20,7 @@ pub fn check(sources: &Sources, rooms: &[Room]) -> Vec<Finding> {
         if sources.get(&*root).is_some_and(|file| !has_pure_attribute(file)) {
             findings.push(Finding::new(
                 (&root, 1),
-                "does not switch on the disallowed methods and types of clippy.toml",
+                "does not deny the disallowed methods and types of clippy.toml",
                 WHY,
                 format!("add {PURE_ATTRIBUTE} below the crate's documentation"),
             ));

@@ -30,16 +30,16 @@ pub fn parse(tree: &Tree) -> (Sources<'_>, Vec<Finding>) {
     (sources, findings)
 }
 
-/// One of the names that a `use` brings in.
+/// A name that a `use` imports.
 pub struct UsedName {
-    /// Every name of its path; of a `*` only what stands before it.
+    /// The segments of its path; for a `*` those before it.
     pub path: Vec<String>,
-    /// What it is called from then on; `None` for a `*`.
+    /// Its local name; `None` for a `*`.
     pub alias: Option<String>,
     pub span: Span,
 }
 
-/// Spells out every path of a `use`.
+/// Expands every path of a `use`.
 pub fn names_used(tree: &UseTree) -> Vec<UsedName> {
     let mut names = Vec::new();
     spell_out(tree, &[], &mut names);
@@ -49,7 +49,7 @@ pub fn names_used(tree: &UseTree) -> Vec<UsedName> {
 fn spell_out(tree: &UseTree, before: &[String], names: &mut Vec<UsedName>) {
     let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
     let used = |ident: &syn::Ident, alias: &syn::Ident| {
-        // `{self}` names what stands before it.
+        // `{self}` imports the path before it.
         let path = if ident == "self" { before.to_vec() } else { with(ident) };
         let alias = if alias == "self" { path.last().cloned() } else { Some(alias.to_string()) };
         UsedName { path, alias, span: ident.span() }
@@ -74,7 +74,7 @@ pub fn is_test_only(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// True if `word` stands in `text` as a word of its own.
+/// True if `text` contains `word` as a whole word.
 pub fn mentions(text: &str, word: &str) -> bool {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|found| found == word)
 }

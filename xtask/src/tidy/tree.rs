@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-/// Text files by path from the root, with `/` between folders.
+/// Text files, keyed by path from the root with `/` between folders.
 #[derive(Default)]
 pub struct Tree(BTreeMap<String, String>);
 
-/// Folders that hold what was built, not what was written. Names beginning with a dot are left out as well.
+/// Folders with build output. Names with a leading dot are also skipped.
 const NOT_OURS: &[&str] = &["target", "out", "node_modules", "__pycache__"];
 
-/// Hidden folders that are ours all the same.
+/// Hidden folders that belong to the repository.
 const HIDDEN_OURS: &[&str] = &[".cargo", ".ci", ".github"];
 
 impl Tree {
-    /// Reads a checkout. Files that are not text are left out.
+    /// Reads a checkout without its binary files.
     pub fn read(root: &Path) -> io::Result<Self> {
         let mut tree = Self::default();
         tree.read_folder(root, "")?;
@@ -39,22 +39,22 @@ impl Tree {
         Ok(())
     }
 
-    /// How many files.
+    /// Returns the number of files.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Text of one file.
+    /// Returns the text of a file.
     pub fn get(&self, path: &str) -> Option<&str> {
         self.0.get(path).map(String::as_str)
     }
 
-    /// All files, in order.
+    /// Returns all files in order.
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(path, text)| (path.as_str(), text.as_str()))
     }
 
-    /// Names of the files directly in `folder` that end in `ending`, without it.
+    /// Returns the names of the files directly in `folder` with the suffix `ending`, without it.
     pub fn stems<'a>(&'a self, folder: &'a str, ending: &'a str) -> impl Iterator<Item = &'a str> {
         self.0
             .keys()
@@ -62,7 +62,7 @@ impl Tree {
             .filter(|stem| !stem.contains('/'))
     }
 
-    /// A tree from literals.
+    /// Makes a tree of literals.
     #[cfg(test)]
     pub fn of(files: &[(&str, &str)]) -> Self {
         Self(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect())

@@ -1,22 +1,22 @@
-//! What no file may contain: paths of somebody's machine, and intentions without an owner.
+//! Words that no file may contain: paths of a contributor's machine, and plans without an owner.
 //!
-//! `dbg!`, `todo!` and `unimplemented!` are Clippy's business (see the lints in the root `Cargo.toml`).
+//! Clippy checks `dbg!`, `todo!` and `unimplemented!` (lints in the root `Cargo.toml`).
 
 use std::path::Path;
 
 use super::{Finding, Tree};
 
-/// Folders of the machine that the check runs on.
+/// Folders of the machine that runs the check.
 pub struct Machine {
     folders: Vec<String>,
 }
 
 impl Machine {
-    /// The checkout at `root`, and where people's homes usually are.
+    /// The checkout at `root`, and usual folders of home directories.
     pub fn this(root: &Path) -> Self {
         let mut folders: Vec<String> =
             ["home", "Users", "root"].map(|folder| format!("/{folder}/")).into_iter().collect();
-        // A checkout directly below `/` has no name that is sure to mean a place.
+        // The name of a checkout directly below `/` can be an ordinary word.
         if root.components().count() > 2 {
             folders.push(root.display().to_string());
         }
@@ -24,7 +24,7 @@ impl Machine {
     }
 }
 
-/// Looks through every text file.
+/// Checks every text file.
 pub fn check(tree: &Tree, machine: &Machine) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (path, text) in tree.files().filter(|(path, _)| *path != "Cargo.lock") {
@@ -36,7 +36,7 @@ pub fn check(tree: &Tree, machine: &Machine) -> Vec<Finding> {
                 findings.push(Finding::new(at, format!("names `{folder}`"), why, remedy));
             }
             if let Some(word) = MARKS.into_iter().find(|word| lacks_owner(line, word)) {
-                let why = "an intention without an owner stays one";
+                let why = "a plan needs an owner";
                 let remedy = format!("do it, or write {word}(name)");
                 findings.push(Finding::new(at, format!("`{word}` without an owner"), why, remedy));
             }
@@ -45,10 +45,10 @@ pub fn check(tree: &Tree, machine: &Machine) -> Vec<Finding> {
     findings
 }
 
-// Put together here so that this file does not find itself.
+// Composed here, so that this file does not match.
 const MARKS: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
-/// True if `folder` begins an absolute path in `line`: what stands before it is no part of a path.
+/// True if `folder` begins an absolute path in `line`.
 fn names_folder(line: &str, folder: &str) -> bool {
     line.match_indices(folder).any(|(position, _)| {
         let before = line[..position].chars().next_back();
@@ -59,7 +59,7 @@ fn names_folder(line: &str, folder: &str) -> bool {
     })
 }
 
-/// True if `mark` stands in `line` as a word and is not followed by `(name)`.
+/// True if `line` contains `mark` as a whole word without `(name)` after it.
 fn lacks_owner(line: &str, mark: &str) -> bool {
     line.match_indices(mark).any(|(position, _)| {
         let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');

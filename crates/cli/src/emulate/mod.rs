@@ -16,11 +16,11 @@ use crate::args::{EmulateArgs, Place};
 use crate::failure::Failure;
 use crate::output::{self, Kind, Target};
 
-/// For how long what a scenario repeats or computes goes on, unless `--set duration` says otherwise: emulations last as
-/// long as their command.
+/// Time for which schedules and orbits are computed, unless `--set duration` says otherwise. An emulation lasts until
+/// its command ends.
 const DURATION: &str = "duration=1 h";
 
-/// Runs the command; its exit code is ours.
+/// Runs the emulation, which ends with the exit code of its command.
 pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     output::refuse_twice(&[args.pcap.as_ref(), args.summary.as_ref()])?;
     let (draft, change) = draft(args)?;
@@ -29,7 +29,7 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         Place::Receiver => At::Receiver,
         Place::Sender => At::Sender,
     };
-    // Flows are left out.
+    // Other flows are not emulated.
     let links = Scenario { flows: Vec::new(), ..scenario.clone() };
     bentpipe_lab::check_memory(&links, 1, args.memory).map_err(Failure::Request)?;
     let mut path = Path::of(&scenario, at).map_err(bentpipe_emu::Error::from)?;
@@ -38,10 +38,7 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         path.change(part, change);
     }
     if !path.left_out.is_empty() {
-        eprintln!(
-            "bentpipe: not emulated, packets pass as if it were not there: {}",
-            path.left_out.join(", ")
-        );
+        eprintln!("bentpipe: not emulated, packets pass it unchanged: {}", path.left_out.join(", "));
     }
     tell_what_programs_decide(&draft, &scenario, &path);
     if !args.quiet {
@@ -76,10 +73,10 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(ended.code))
 }
 
-/// Names the settings of the scenario's TCP that do not hold for real programs, and IPv6 where packets are too small for it.
+/// Warns of TCP settings that have no effect on real programs, and of packets too small for IPv6.
 fn tell_what_programs_decide(draft: &Draft, scenario: &Scenario, path: &Path) {
     let flow = scenario.compared_flow().map_or("", |flow| &flow.name);
-    // These two make up the MTU.
+    // The MTU follows from these two.
     let emulated = |key: &str| key.ends_with(".mss") || key.ends_with(".header");
     let ignored: Vec<String> = draft.tcp_settings(flow).into_iter().filter(|key| !emulated(key)).collect();
     if !ignored.is_empty() {
@@ -96,7 +93,7 @@ fn tell_what_programs_decide(draft: &Draft, scenario: &Scenario, path: &Path) {
     }
 }
 
-/// The hops of one direction, in the order in which packets take them.
+/// Describes the hops of one direction, from first to last.
 fn said(hops: &[Hop]) -> String {
     let one = |hop: &Hop| {
         let LinkConfig { rate, delay_one_way, outages, opportunities, .. } = &hop.config;
@@ -113,7 +110,7 @@ fn said(hops: &[Hop]) -> String {
     hops.iter().map(one).collect::<Vec<_>>().join(" + ")
 }
 
-/// A value, or between what it varies.
+/// Returns a value, or the range in which it varies.
 fn told<T: std::fmt::Display + Ord + Copy>(schedule: &Schedule<T>) -> String {
     match schedule {
         Schedule::Constant(value) => value.to_string(),
@@ -129,7 +126,7 @@ fn told<T: std::fmt::Display + Ord + Copy>(schedule: &Schedule<T>) -> String {
     }
 }
 
-/// Who may change the scenario meanwhile.
+/// Makes the server that can change the scenario during the emulation.
 fn listen(address: SocketAddr, knobs: Knobs) -> Result<Remote, Failure> {
     let listener = TcpListener::bind(address);
     let listener =
@@ -138,17 +135,17 @@ fn listen(address: SocketAddr, knobs: Knobs) -> Result<Remote, Failure> {
     Ok(Remote { listener, draft, at, change })
 }
 
-/// What may be changed meanwhile.
+/// Content that the server can change.
 struct Knobs {
     draft: Draft,
     at: At,
     change: Option<Change>,
 }
 
-/// What the shorthands change beside the scenario, and in which part of it.
+/// Overrides from the short options, with their part of the scenario.
 type Change = (String, Override);
 
-/// The scenario with all changes but those that it has no words for.
+/// The scenario with all changes that it has keys for.
 fn draft(args: &EmulateArgs) -> Result<(Draft, Option<Change>), Failure> {
     let mut draft = Draft::load(&args.world.scenario)?;
     let change = shorten(&mut draft, args)?;
@@ -159,7 +156,8 @@ fn draft(args: &EmulateArgs) -> Result<(Draft, Option<Change>), Failure> {
     Ok((draft, change))
 }
 
-/// Applies the shorthands, to the scenario where it takes them; a link with a modem, or through a constellation, has no rate or delay of its own.
+/// Applies the short options to the scenario where possible. A link with a modem or through a constellation has no
+/// own rate or delay.
 fn shorten(draft: &mut Draft, args: &EmulateArgs) -> Result<Option<Change>, Failure> {
     let shorthands = shorthands(args);
     if shorthands.is_empty() {
@@ -173,7 +171,7 @@ fn shorten(draft: &mut Draft, args: &EmulateArgs) -> Result<Option<Change>, Fail
     let mut plain = Draft::load(PLAIN)?;
     let mut change = Override::default();
     for (key, value) in shorthands {
-        // A value that no link takes is refused here.
+        // Refuses a value that no link accepts.
         plain.set(&format!("link.{SATELLITE}.{key}={value}"))?;
         let link = plain.scenario()?.links.remove(0).forward;
         let mut changed = draft.clone();
@@ -195,7 +193,7 @@ fn shorten(draft: &mut Draft, args: &EmulateArgs) -> Result<Option<Change>, Fail
     Ok((change != Override::default()).then_some((part, change)))
 }
 
-/// Says which delays of the path are not those of `part`: the way back may lead over other links than the way there.
+/// Names the delays of the path that do not belong to `part`, because the way back can use other links.
 fn tell_other_delays(scenario: &Scenario, part: &str) -> Result<(), Failure> {
     let path = Path::of(scenario, At::Receiver).map_err(bentpipe_emu::Error::from)?;
     let mut others: Vec<String> = Vec::new();
@@ -212,11 +210,11 @@ fn tell_other_delays(scenario: &Scenario, part: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The link that the shorthands mean where there is one of this name, and a scenario in which it takes all of them.
+/// Link that the short options change if it exists, and a scenario whose link accepts all of them.
 const SATELLITE: &str = "satellite";
 const PLAIN: &str = "geo-single";
 
-/// Keys below the link, and values as a scenario has them.
+/// Keys below the link, with values as in a scenario.
 fn shorthands(args: &EmulateArgs) -> Vec<(&'static str, String)> {
     let given = [
         ("rate", &args.rate),
@@ -227,8 +225,8 @@ fn shorthands(args: &EmulateArgs) -> Vec<(&'static str, String)> {
     given.into_iter().filter_map(|(key, value)| Some((key, spelled_out(value.as_ref()?)))).collect()
 }
 
-/// `10mbit` is `10 Mbit/s`, `275ms` is `275 ms`, `50p` is `50 packets`: as the tools for traffic control of Linux have it.
-/// Anything else goes on as it is.
+/// Converts values in the form of Linux's `tc`: `10mbit` is `10 Mbit/s`, `275ms` is `275 ms`, `50p` is `50 packets`.
+/// Returns other values unchanged.
 fn spelled_out(value: &str) -> String {
     let units =
         [("kbit", "kbit/s"), ("mbit", "Mbit/s"), ("gbit", "Gbit/s"), ("bit", "bit/s"), ("p", "packets")];
@@ -268,8 +266,7 @@ fn summary_of(ended: &Outcome) -> String {
     if let Some(fidelity) = &snapshot.fidelity {
         let [half, most, nearly_all, worst] = fidelity.late_us;
         text += &format!(
-            "  scheduling error of {} packets: half left up to {half:.0} us late, 99 % up to {most:.0} us, 99.9 % up to {nearly_all:.0} us, all \
-             up to {worst:.0} us; accepted are {:.0} us for 99 %\n  lost by the emulator itself: {}\n  fidelity: {}\n",
+            "  scheduling error of {} packets: 50 % left up to {half:.0} us late, 99 % up to {most:.0} us, 99.9 % up to {nearly_all:.0} us, all up to {worst:.0} us; accepted are {:.0} us for 99 %\n  lost by the emulator itself: {}\n  fidelity: {}\n",
             fidelity.packets,
             bentpipe_emu::TOLERANCE.as_millis_f64() * 1e3,
             fidelity.lost,

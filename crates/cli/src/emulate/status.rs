@@ -1,4 +1,4 @@
-//! How an emulation stands, while it runs.
+//! Status of a running emulation.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -7,20 +7,20 @@ use bentpipe_net::LinkStats;
 
 use crate::args::StatusPlace;
 
-/// Shows how things stand on the terminal at standard error.
+/// Shows the status on the terminal of standard error.
 #[derive(Debug)]
 pub struct Status {
     place: StatusPlace,
-    /// Time and delivered bytes of the bottleneck, up and down, when it was shown last.
+    /// Time and delivered bytes of the bottleneck, up and down, when the status was last shown.
     last: (f64, [u64; 2]),
 }
 
 impl Status {
-    /// Shows nothing without a terminal.
+    /// Returns a status that shows nothing without a terminal.
     pub fn new(wanted: StatusPlace, quiet: bool) -> Self {
         let place = match wanted {
             _ if quiet || !io::stderr().is_terminal() => StatusPlace::Off,
-            // Where the command writes to the same terminal, a line would get in its way.
+            // If the command writes to the same terminal, a status line would disturb it.
             StatusPlace::Auto if io::stdout().is_terminal() => StatusPlace::Title,
             StatusPlace::Auto => StatusPlace::Line,
             chosen => chosen,
@@ -28,7 +28,7 @@ impl Status {
         Self { place, last: (0.0, [0, 0]) }
     }
 
-    /// Shows this.
+    /// Shows the state.
     pub fn show(&mut self, snapshot: &Snapshot) {
         let ((Some(up), Some(down)), true) =
             ((bottleneck(&snapshot.up), bottleneck(&snapshot.down)), snapshot.at_s > self.last.0)
@@ -47,7 +47,7 @@ impl Status {
         }
     }
 
-    /// Leaves nothing behind.
+    /// Removes the status.
     pub fn clear(self) {
         match self.place {
             StatusPlace::Line => write("\r\x1b[K"),
@@ -57,13 +57,13 @@ impl Status {
     }
 }
 
-/// A terminal that has gone wants no status.
+/// A closed terminal needs no status.
 fn write(text: &str) {
     let mut out = io::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-/// The slowest link.
+/// Returns the slowest link.
 fn bottleneck(links: &[LinkState]) -> Option<&LinkState> {
     links.iter().min_by_key(|link| link.rate_bps)
 }
@@ -74,7 +74,7 @@ fn describe(link: &LinkState, rate_bps: f64) -> String {
     format!("{mbps:.2} of {of:.2} Mbit/s, {delay:.1} ms, {waiting} waiting, {}", drops(&link.stats))
 }
 
-/// What a link dropped, by cause.
+/// Returns the drops of a link by cause.
 pub fn drops(stats: &LinkStats) -> String {
     let causes = [
         (stats.dropped_by_queue, "queue"),

@@ -1,4 +1,4 @@
-//! From a connection into a file, a pipe or nowhere.
+//! Moves data from a connection to a file, a pipe or nowhere.
 
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,22 +13,22 @@ use crate::failure::Failure;
 use crate::output::{Kind, Target};
 use crate::resume::{Partial, hex};
 
-/// Where bytes go.
+/// Destination of received data.
 pub enum Output {
-    /// A file, which stands at its path only when it is whole, or a device.
+    /// A file, which gets its name when complete, or a device.
     File(std::fs::File, Target),
     /// Standard output.
     Standard(std::fs::File),
-    /// A file that goes on where an earlier transfer broke off.
+    /// A file that resumes an interrupted transfer.
     Partial(Box<Partial>),
-    /// A few words that we read ourselves.
+    /// A few lines that this program reads.
     Words(Vec<u8>),
     /// Nowhere.
     Nowhere,
 }
 
 impl Output {
-    /// A new file at this path, or standard output.
+    /// Opens a new file at this path, or standard output.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         if path.as_os_str() == STANDARD {
             let stdout = io::stdout().as_fd().try_clone_to_owned();
@@ -38,7 +38,7 @@ impl Output {
         Ok(Self::File(target.file()?, target))
     }
 
-    /// What to wait for before writing.
+    /// Returns the descriptor to poll before writing.
     pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::File(file, _) | Self::Standard(file) => Some(file.as_fd()),
@@ -46,7 +46,7 @@ impl Output {
         }
     }
 
-    /// What it is called.
+    /// Returns the name for messages.
     fn name(&self) -> String {
         match self {
             Self::File(_, target) => target.path().display().to_string(),
@@ -56,7 +56,7 @@ impl Output {
         }
     }
 
-    /// Puts a file that is whole in its place.
+    /// Gives a complete file its name.
     fn finish(self) -> Result<(), Failure> {
         match self {
             Self::File(file, target) => {
@@ -68,7 +68,7 @@ impl Output {
         }
     }
 
-    /// Takes what arrived, if that needs no waiting; false if it must be written.
+    /// Takes received data if this needs no waiting; returns false if the data must be written.
     fn take(&mut self, bytes: &[u8]) -> Result<bool, Failure> {
         match self {
             Self::Partial(partial) => partial.take(bytes).map(|()| true),
@@ -77,7 +77,7 @@ impl Output {
                 Ok(true)
             }
             Self::Words(_) => Err(Failure::Work(
-                "the other end says too much, accepted: an end with --resume at both".into(),
+                "the other end sends too many lines, accepted: --resume at both ends".into(),
             )),
             Self::Nowhere => Ok(true),
             Self::File(..) | Self::Standard(_) => Ok(false),
@@ -85,30 +85,30 @@ impl Output {
     }
 }
 
-/// More than the receiver of a file has to say.
+/// Longer than all lines of a file's receiver.
 const MOST_WORDS: usize = 4096;
 
-/// Bytes on their way from a connection to a destination.
+/// Data between a connection and its destination.
 pub struct Drain {
     output: Output,
     piece: Vec<u8>,
     done: usize,
-    /// Handed to the destination.
+    /// Bytes written to the destination.
     pub bytes: u64,
-    /// Of all that arrived, if it is wanted.
+    /// Digest of all received data, if wanted.
     pub hash: Option<Sha256>,
 }
 
-/// Bytes that a pipe takes without making the writer wait, once it says that it is ready (POSIX `PIPE_BUF`).
+/// Bytes that a ready pipe accepts without blocking (POSIX `PIPE_BUF`).
 const PIPE_PIECE: usize = 4096;
 
 impl Drain {
-    /// Everything that arrives goes to `output`.
+    /// Makes a drain into `output`.
     pub fn new(output: Output) -> Self {
         Self { output, piece: Vec::new(), done: 0, bytes: 0, hash: None }
     }
 
-    /// What the peer said, if we read it ourselves.
+    /// Returns the lines of the peer, if this program reads them.
     pub fn words(&self) -> &[u8] {
         match &self.output {
             Output::Words(words) => words,
@@ -116,7 +116,7 @@ impl Drain {
         }
     }
 
-    /// The file that goes on where an earlier transfer broke off, if it is one.
+    /// Returns the file that resumes a transfer, if it is one.
     pub fn partial(&self) -> Option<&Partial> {
         match &self.output {
             Output::Partial(partial) => Some(partial),
@@ -124,19 +124,19 @@ impl Drain {
         }
     }
 
-    /// SHA-256 of what arrived, if it is known.
+    /// Returns the SHA-256 of the received data, if it was computed.
     pub fn digits(&self) -> Option<String> {
         let of_partial = self.partial().filter(|partial| partial.last_word().is_some()).map(Partial::digits);
         of_partial.or_else(|| self.hash.clone().map(|hash| hex(&hash.finalize())))
     }
 
-    /// What to wait for: nothing while there is nothing to write.
+    /// Returns the descriptor to poll; `None` while there is nothing to write.
     pub fn waits_for(&self, driver: &Driver, id: Id) -> Option<BorrowedFd<'_>> {
         let waiting = driver.stack.connection(id).map_or(0, Connection::readable);
         if waiting == 0 && self.done == self.piece.len() { None } else { self.output.waits_for() }
     }
 
-    /// Moves what can be moved now.
+    /// Moves data that can be moved now.
     pub fn pump(&mut self, driver: &mut Driver, id: Id, ready: bool) -> Result<(), Failure> {
         if matches!(self.output, Output::Nowhere) && self.hash.is_none() {
             self.bytes += driver.stack.discard(driver.now(), id);
@@ -175,7 +175,7 @@ impl Drain {
         Ok(())
     }
 
-    /// Moves everything that has arrived to where nothing needs to be waited for.
+    /// Moves all received data that needs no waiting.
     fn keep(&mut self, driver: &mut Driver, id: Id) -> Result<(), Failure> {
         self.piece.resize(PIECE, 0);
         loop {
@@ -193,12 +193,12 @@ impl Drain {
         }
     }
 
-    /// Puts the file of a stream that came whole in its place; otherwise nothing is left of it.
+    /// Gives the file of a complete stream its name; otherwise removes it.
     pub fn finish(self) -> Result<(), Failure> {
         self.output.finish()
     }
 
-    /// Everything that arrived has been written.
+    /// True if all received data was written.
     pub fn is_empty(&self, driver: &Driver, id: Id) -> bool {
         self.done == self.piece.len() && driver.stack.connection(id).is_none_or(|c| c.readable() == 0)
     }

@@ -1,4 +1,4 @@
-//! From a file, a pipe or nothing but zeros into a connection.
+//! Moves data from a file, a pipe, or a source of zeros into a connection.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,20 +11,20 @@ use super::{PIECE, STANDARD};
 use crate::failure::Failure;
 use crate::resume::{Rest, hex};
 
-/// Where bytes come from.
+/// Source of the data.
 pub enum Input {
     /// A file or a pipe.
     File(std::fs::File),
-    /// So many zeros.
+    /// A number of zeros.
     Zeros(u64),
-    /// Nothing yet: what it is to be is still open.
+    /// Nothing yet, because the source is not yet decided.
     Later,
-    /// The rest of a file that the peer has a part of.
+    /// The rest of a file of which the peer has a part.
     Rest(Rest),
 }
 
 impl Input {
-    /// The file at this path, or standard input.
+    /// Opens the file at this path, or standard input.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         let unreadable = |error| Failure::Request(format!("cannot read {}: {error}", path.display()));
         if path.as_os_str() == STANDARD {
@@ -38,7 +38,7 @@ impl Input {
         Ok(Self::File(file))
     }
 
-    /// Bytes that it holds, where that is known.
+    /// Returns the number of bytes, if known.
     pub fn len(&self) -> Option<u64> {
         match self {
             Self::File(file) => file.metadata().ok().filter(|metadata| metadata.is_file()).map(|m| m.len()),
@@ -48,7 +48,7 @@ impl Input {
         }
     }
 
-    /// What to wait for before reading; zeros are always there.
+    /// Returns the descriptor to poll before reading; zeros need none.
     pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
         match self {
             Self::File(file) => Some(file.as_fd()),
@@ -56,7 +56,7 @@ impl Input {
         }
     }
 
-    /// The next piece, of at most so many bytes; empty at the end.
+    /// Returns the next piece of at most `most` bytes; empty at the end.
     pub fn read(&mut self, into: &mut Vec<u8>, at_most: usize) -> io::Result<()> {
         into.resize(at_most, 0);
         let len = match self {
@@ -75,44 +75,44 @@ impl Input {
     }
 }
 
-/// Fewest bytes that are read at a time.
+/// Minimum bytes per read.
 const LEAST_PIECE: usize = 4 << 10;
 
-/// Bytes that wait in a connection until they may leave: as much as a window opens at once, at most and at least so much. More would
-/// only use memory and, in the caches of the processor, push out what is in use.
+/// Bounds of the bytes that wait in a connection: as many as a window opens at once. More would only use memory and
+/// processor cache.
 const MOST_UNSENT: u64 = 8 << 20;
 const LEAST_UNSENT: u64 = 1 << 20;
 
-/// Bytes on their way from a source into a connection.
+/// Data between a source and a connection.
 pub struct Feed {
     input: Input,
     piece: Vec<u8>,
     done: usize,
     ended: bool,
     closed: bool,
-    /// Taken by the connection.
+    /// Bytes that the connection accepted.
     pub bytes: u64,
-    /// Of all that was read, if it is wanted.
+    /// Digest of all sent data, if wanted.
     pub hash: Option<Sha256>,
 }
 
 impl Feed {
-    /// Everything that `input` holds, and then the end of the stream.
+    /// Makes a feed of all data of `input`, followed by the end of the stream.
     pub fn new(input: Input) -> Self {
         Self { input, piece: Vec::new(), done: 0, ended: false, closed: false, bytes: 0, hash: None }
     }
 
-    /// True if all has been read, and the stream is closed or will be.
+    /// True if everything was read, and the stream is closed or will be.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// What to wait for: nothing while the connection has no room.
+    /// Returns the descriptor to poll; `None` while the connection has no buffer space.
     pub fn waits_for(&self) -> Option<BorrowedFd<'_>> {
         if self.ended || self.done < self.piece.len() { None } else { self.input.waits_for() }
     }
 
-    /// Bytes that the connection takes now.
+    /// Returns the number of bytes that the connection accepts now.
     fn room(driver: &Driver, id: Id) -> usize {
         let window = driver.stack.connection(id).map_or(0, |connection| {
             let mss = driver.stack.ends(id).map_or(0, |ends| driver.stack.full_segment(ends.remote.ip()));
@@ -121,7 +121,7 @@ impl Feed {
         window.clamp(LEAST_UNSENT, MOST_UNSENT).saturating_sub(driver.stack.unsent(id)) as usize
     }
 
-    /// SHA-256 of what was sent, if it is known.
+    /// Returns the SHA-256 of the sent data, if it was computed.
     pub fn digits(&self) -> Option<String> {
         match &self.input {
             Input::Rest(rest) => rest.digits(),
@@ -130,7 +130,7 @@ impl Feed {
         .or_else(|| self.hash.clone().map(|hash| hex(&hash.finalize())))
     }
 
-    /// Moves what can be moved now.
+    /// Moves data that can be moved now.
     pub fn pump(&mut self, driver: &mut Driver, id: Id, ready: bool) -> Result<(), Failure> {
         if matches!(self.input, Input::Later) {
             return Ok(());
@@ -139,7 +139,7 @@ impl Feed {
         let mut room = Self::room(driver, id);
         loop {
             if self.done == self.piece.len() && !self.ended && ready {
-                // What the connection does not take is hardly read.
+                // Reads little more than the connection accepts.
                 let at_most = driver.stack.send_room(id).clamp(LEAST_PIECE, PIECE);
                 self.input
                     .read(&mut self.piece, at_most)
@@ -149,7 +149,7 @@ impl Feed {
                 }
                 self.done = 0;
                 self.ended = self.piece.is_empty();
-                // More may be there, but a pipe would make us wait for it.
+                // A further read of a pipe could block.
                 ready = self.input.len().is_some();
             }
             let rest = &self.piece[self.done..];
@@ -164,7 +164,7 @@ impl Feed {
         if self.ended && !std::mem::replace(&mut self.closed, true) {
             driver.stack.close(driver.now(), id);
         }
-        // Very many streams may wait for their peers: none keeps more than it must.
+        // Many streams may wait for their peers, so none keeps an unused buffer.
         if self.piece.capacity() > 4 * LEAST_PIECE && self.piece.len() <= LEAST_PIECE {
             self.piece.shrink_to_fit();
         }

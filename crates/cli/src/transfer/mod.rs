@@ -1,4 +1,4 @@
-//! What `send` and `receive` have in common: the stack of our own, and what there is to tell of a connection.
+//! Shared code of `send` and `receive`: the user-space stack, and the report of a connection.
 
 mod drain;
 mod feed;
@@ -23,29 +23,29 @@ pub use feed::{Feed, Input};
 pub use progress::Progress;
 pub use report::Report;
 
-/// How long one turn waits at most: so often progress is shown, and Ctrl-C is heard.
+/// Maximum wait of one turn, the interval of progress updates and checks for Ctrl-C.
 pub const PATIENCE: Duration = Duration::from_millis(100);
-/// Bytes moved in one piece between a file and a connection, at most.
+/// Maximum bytes moved at once between a file and a connection.
 const PIECE: usize = 256 << 10;
-/// The standard streams in place of a file.
+/// Name of the standard streams in place of a file.
 const STANDARD: &str = "-";
 
-/// What algorithms that have such a mode use in networks that belong to others.
+/// Mode of algorithms that have one, for networks shared with others.
 const SAFE: &str = "cc.mode=safe";
 
-/// The algorithm where nothing names one.
+/// Default algorithm.
 const USUAL: &str = "cubic";
 
-/// Which end of a flow we are.
+/// Role in a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The one that sends.
+    /// Sender.
     Sender,
-    /// The one that receives.
+    /// Receiver.
     Receiver,
 }
 
-/// The configuration of our ends: with the receiver half of the algorithm, if it has one.
+/// Returns the configuration of the stack's connections, with the receiver half of the algorithm if it has one.
 pub fn config(args: &OnWire, end: End) -> Result<Config, Failure> {
     let (base, cc) = match &args.scenario {
         Some(scenario) => end_of_flow(scenario, args.cc.as_deref(), end)?,
@@ -63,7 +63,7 @@ pub fn config(args: &OnWire, end: End) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// What an end of the flows under comparison is in a scenario, and the name of its algorithm.
+/// Returns the configuration of an end of the compared flows of a scenario, with the algorithm's name.
 fn end_of_flow(scenario: &str, cc: Option<&str>, end: End) -> Result<(Config, String), Failure> {
     let mut draft = Draft::load(scenario)?;
     cc.map_or(Ok(()), |cc| draft.set_cc(cc))?;
@@ -78,13 +78,14 @@ fn end_of_flow(scenario: &str, cc: Option<&str>, end: End) -> Result<(Config, St
     Ok((Config::clone(config), flow.cc.clone()))
 }
 
-/// An address of ours that no other stack of ours in this network namespace may have meanwhile: two would answer each other's packets.
+/// Claim of the stack's addresses in this network namespace. Two stacks with one address would answer each other's
+/// packets.
 pub struct Claim {
     _names: Vec<UnixListener>,
 }
 
 impl Claim {
-    /// Claims the addresses, by names that the kernel forgets with their owner.
+    /// Claims the addresses by abstract socket names, which the kernel releases with the process.
     fn of(networks: &[Network]) -> Result<Self, Failure> {
         let claim = |network: &Network| {
             let name = SocketAddr::from_abstract_name(format!("bentpipe {}", network.own));
@@ -101,7 +102,7 @@ impl Claim {
     }
 }
 
-/// The device and the stack, and the claim to its addresses.
+/// Makes the device, the stack, and the claim of its addresses.
 pub fn driver(args: &OnWire) -> Result<(Driver, Claim), Failure> {
     let mut networks: Vec<Network> = args.address.clone();
     networks.sort_by_key(|network| network.own.is_ipv6());
@@ -114,7 +115,7 @@ pub fn driver(args: &OnWire) -> Result<(Driver, Claim), Failure> {
     Ok((driver, claim))
 }
 
-/// Both streams have ended, as far as this end can know.
+/// True if both streams have ended, as far as this end can know.
 pub const fn is_over(state: State) -> bool {
     matches!(state, State::TimeWait | State::Closed)
 }

@@ -1,14 +1,14 @@
-//! The bar of a transfer.
+//! Progress bar of a transfer.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// How far the transfer is, on standard error if that is a terminal.
+/// Progress on standard error if it is a terminal.
 pub struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// Of so many bytes, where that is known.
+    /// Makes a bar for this number of bytes, if known.
     pub fn new(what: String, total: Option<u64>) -> Self {
         let (bar, template) = match total {
             Some(total) => (
@@ -23,17 +23,17 @@ impl Progress {
         Self { bar: bar.with_message(what) }
     }
 
-    /// Now it is known how many bytes there are.
+    /// Sets the total number of bytes.
     pub fn expect(&self, bytes: u64) {
         self.bar.set_length(bytes);
     }
 
-    /// Says something while the bar is there.
+    /// Prints a message above the bar.
     pub fn say(&self, text: &str) {
         self.bar.suspend(|| eprintln!("bentpipe: {text}"));
     }
 
-    /// So many bytes are through.
+    /// Sets the number of transferred bytes.
     pub fn show(&self, bytes: u64) {
         self.bar.set_position(bytes);
     }

@@ -1,4 +1,4 @@
-//! What is told of a connection that is over.
+//! Report of a finished connection.
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Driver, Id};
@@ -7,55 +7,55 @@ use serde::Serialize;
 
 use super::{Drain, Feed};
 
-/// What a connection did: one element of the JSON document.
+/// Statistics of a connection: one element of the JSON document.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The peer.
+    /// Address of the peer.
     pub peer: std::net::SocketAddr,
-    /// Algorithm of our end.
+    /// Algorithm of this end.
     pub cc: &'static str,
-    /// Whether both streams ended in order.
+    /// True if both streams ended regularly.
     pub complete: bool,
-    /// Why not.
+    /// Reason if not.
     pub error: Option<String>,
     /// Payload bytes that the peer acknowledged.
     pub sent_bytes: u64,
     /// Payload bytes that arrived in order.
     pub received_bytes: u64,
-    /// From the beginning of the connection to the last byte.
+    /// Seconds from the start of the connection to the last byte.
     pub duration_s: f64,
-    /// The larger of both directions over that time.
+    /// Goodput of the direction with more data.
     pub goodput_bps: f64,
     /// Smoothed round-trip time.
     pub srtt_ms: Option<f64>,
     /// Congestion window in segments at the end.
     pub cwnd_segments: f64,
-    /// Data segments sent, those sent again included.
+    /// Data segments sent, retransmissions included.
     pub sent_segments: u64,
-    /// Those sent again.
+    /// Data segments retransmitted.
     pub retransmitted_segments: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Low-priority probes sent.
     pub probes_sent: u64,
-    /// Replies to them.
+    /// Replies to probes received.
     pub probes_acked: u64,
-    /// Smoothed round-trip time of probes, where the peer answers them by reports of duplicates.
+    /// Smoothed round-trip time of probes, if the peer answers them by D-SACK.
     pub probe_srtt_ms: Option<f64>,
-    /// The path treats probes as data: nothing at its bottleneck knows low priority.
+    /// True if the bottleneck treats probes as data, because it has no low priority.
     pub probes_are_ordinary: bool,
-    /// Data segments that held nothing new.
+    /// Received data segments without new data.
     pub duplicate_segments: u64,
-    /// SHA-256 of what was sent, if that was asked for.
+    /// SHA-256 of the sent data, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_sha256: Option<String>,
-    /// SHA-256 of what arrived, if that was asked for.
+    /// SHA-256 of the received data, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received_sha256: Option<String>,
 }
 
 impl Report {
-    /// Of the connection `id`, which began at `begin`.
+    /// Makes the report of connection `id`, which started at `begin`.
     pub fn of(driver: &Driver, id: Id, begin: Instant, cc: &'static str) -> Option<Self> {
         let connection = driver.stack.connection(id)?;
         let stats = connection.stats();
@@ -86,18 +86,18 @@ impl Report {
         })
     }
 
-    /// With the digests of both streams, as far as they were asked for.
+    /// Adds the requested digests of both streams.
     pub fn with_digests(self, feed: &Feed, drain: &Drain) -> Self {
         Self { sent_sha256: feed.digits(), received_sha256: drain.digits(), ..self }
     }
 
-    /// The transfer did not come to its end.
+    /// Marks the transfer as incomplete.
     pub fn fail(&mut self, why: &str) {
         self.complete = false;
         self.error = Some(why.to_owned());
     }
 
-    /// One line for people, on standard error: standard output may be the data.
+    /// Prints one line on standard error, because standard output may carry the data.
     pub fn tell(&self) {
         let rate = self.goodput_bps / 1e6;
         let rtt = self.srtt_ms.map_or(String::new(), |rtt| format!(", round trip {rtt:.1} ms"));
@@ -110,8 +110,7 @@ impl Report {
         };
         if self.probes_are_ordinary {
             eprintln!(
-                "{}: probes got through full queues and were lost no more often than data: nothing on this path knows low priority (DSCP \
-                 LE), and replies prove nothing there",
+                "{}: probes passed full queues and were lost no more often than data: this path ignores low priority (DSCP LE), so replies prove nothing",
                 self.peer
             );
         }
@@ -127,7 +126,7 @@ impl Report {
         );
         for (what, digits) in [("sent", &self.sent_sha256), ("received", &self.received_sha256)] {
             if let Some(digits) = digits {
-                eprintln!("{}: SHA-256 of what was {what}: {digits}", self.peer);
+                eprintln!("{}: SHA-256 of the data {what}: {digits}", self.peer);
             }
         }
     }

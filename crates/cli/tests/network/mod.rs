@@ -1,6 +1,6 @@
-//! Network namespaces in a row, client, proxy and server, and a proxy that runs in the middle one.
+//! Network namespaces in a row (client, proxy, server), with a proxy in the middle one.
 
-// Each test program uses its own part of this.
+// Each test program uses a part of this module.
 #![allow(dead_code)]
 
 use std::fs::{self, File};
@@ -20,10 +20,10 @@ pub const SERVER_V4: &str = "10.71.2.2";
 pub const SERVER_V6: &str = "fd71:2::2";
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// State of a socket in `/proc/net/tcp` that is there only for late segments.
+/// State in `/proc/net/tcp` of a socket that only handles late segments.
 const TIME_WAIT: &str = " 06 ";
 
-/// Three network namespaces in a row, the middle one forwards.
+/// Three network namespaces in a row; the middle one forwards.
 pub struct World {
     prefix: String,
     pub folder: tempfile::TempDir,
@@ -39,7 +39,7 @@ pub fn ip(line: &str) {
     assert!(try_ip(line), "ip {line}");
 }
 
-/// A world, or a printed reason why there is none.
+/// Makes the namespaces, or prints the reason why it cannot.
 pub fn world() -> Option<World> {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let prefix = format!("bpp{}n{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -50,7 +50,7 @@ pub fn world() -> Option<World> {
         println!("skipped: this needs root and the program `ip`");
         return None;
     }
-    // The kernel must have what the rules use.
+    // The kernel must support everything that the rules use.
     let wanted = "table inet t { chain c { type filter hook prerouting priority raw - 1; \
         socket transparent 1 meta mark set 1 notrack accept\n meta nfproto ipv4 meta l4proto tcp fib daddr type unicast tproxy ip to 127.0.0.1:1\n }\n }\n";
     let possible =
@@ -105,7 +105,7 @@ impl World {
         format!("{}{place}", self.prefix)
     }
 
-    /// Starts `work` on a thread in the client's (c), the proxy's (p) or the server's (s) namespace.
+    /// Starts `work` on a thread in the namespace of the client (c), the proxy (p) or the server (s).
     pub fn start<T: Send + 'static>(
         &self,
         place: &str,
@@ -141,12 +141,12 @@ impl World {
         path
     }
 
-    /// Starts the proxy and waits until its rules are there.
+    /// Starts the proxy and waits until its rules are installed.
     pub fn proxy(&self, classes: &str) -> Proxy {
         self.proxy_with(classes, &[], &[])
     }
 
-    /// The same, started by another program, and with more options.
+    /// As above, with a program that starts the proxy and further options.
     pub fn proxy_with(&self, classes: &str, by: &[&str], options: &[&str]) -> Proxy {
         let path = self.config(classes);
         let path = path.to_str().unwrap();
@@ -165,7 +165,7 @@ impl World {
         self.proxy_output(&["nft", "list", "tables"]).contains("bentpipe-pep")
     }
 
-    /// Nothing of the proxy is in the packet filter and the routing tables.
+    /// True if nothing of the proxy is in the packet filter and the routing tables.
     pub fn assert_clean(&self) {
         assert!(!self.is_installed());
         for family in ["-4", "-6"] {
@@ -178,7 +178,7 @@ impl World {
         }
     }
 
-    /// Sockets of the proxy's kernel that have this port of the server.
+    /// Returns the proxy's kernel sockets with this server port.
     pub fn sockets_at(&self, port: u16) -> usize {
         let hex = format!(":{port:04X} ");
         self.inside("p", move || {
@@ -192,14 +192,14 @@ impl World {
         })
     }
 
-    /// Feeds a script to the packet filter of a namespace.
+    /// Passes a script to the packet filter of a namespace.
     pub fn nft(&self, place: &str, script: &str) {
         let namespace = self.name(place);
         let done = Command::new("ip").args(["netns", "exec", &namespace, "nft", script]).status();
         assert!(done.unwrap().success(), "{script}");
     }
 
-    /// The counters of a namespace in the order of their table.
+    /// Returns the counters of a namespace in the order of their table.
     pub fn counters(&self, place: &str) -> Vec<u64> {
         let namespace = self.name(place);
         let command = ["netns", "exec", &namespace, "nft", "list", "counters"];
@@ -209,12 +209,12 @@ impl World {
         text.split("packets ").skip(1).map(packets).collect()
     }
 
-    /// The first of them.
+    /// Returns the first of them.
     pub fn counted(&self, place: &str) -> u64 {
         self.counters(place)[0]
     }
 
-    /// The body that the HTTP server of the proxy returns for a path.
+    /// Returns the body that the proxy's HTTP server sends for a path.
     pub fn ask(&self, path: &'static str) -> String {
         self.inside("p", move || {
             let mut stream = TcpStream::connect("127.0.0.1:9464").unwrap();
@@ -225,7 +225,7 @@ impl World {
         })
     }
 
-    /// The value of a metric of the proxy.
+    /// Returns the value of a metric of the proxy.
     pub fn metric(&self, name: &str) -> Option<u64> {
         let text = self.ask("/metrics");
         text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())
@@ -242,7 +242,7 @@ impl World {
             .to_owned()
     }
 
-    /// Waits until this is so.
+    /// Waits until the condition is true.
     pub fn wait_for(&self, what: &str, is_so: impl Fn() -> bool) {
         let begin = Instant::now();
         while !is_so() {
@@ -251,7 +251,8 @@ impl World {
         }
     }
 
-    /// So many connections to this port have two halves. With `early` the second one comes after the client's connection is there.
+    /// Waits until this number of connections to the port have two halves. With `early` the second half follows the
+    /// client's connection.
     pub fn assert_split(&self, port: u16, connections: usize) {
         let begin = Instant::now();
         while self.sockets_at(port) != 2 * connections {
@@ -293,7 +294,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Reads what the proxy writes until `word` comes.
+    /// Reads the proxy's output until `word` appears.
     pub fn has_said(&mut self, word: &str) -> bool {
         let stderr = self.child.stderr.as_mut().unwrap();
         let mut line = Vec::new();
@@ -308,7 +309,7 @@ impl Proxy {
     }
 
     pub fn signal(&self, signal: Signal) {
-        // `ip netns exec` has become the proxy.
+        // The process of `ip netns exec` has become the proxy.
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
     }
 
@@ -328,7 +329,7 @@ impl Drop for Proxy {
 pub const EARLY: &str = "[[class]]\nsyn = \"early\"\n";
 pub const SERVER_FIRST: &str = "[[class]]\nsyn = \"server-first\"\n";
 
-/// Bytes that tell their place.
+/// Returns bytes that depend on their position.
 pub fn payload(length: usize) -> Vec<u8> {
     (0..length).map(|at| (at ^ (at >> 8) ^ (at >> 16)) as u8).collect()
 }

@@ -1,30 +1,30 @@
-//! From probes to a scenario.
+//! Conversion of probe samples to a scenario.
 
 use std::fmt::Write;
 use std::time::Duration;
 
-/// What is known of the two clocks.
+/// Knowledge about the two clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Clocks {
-    /// Nothing is known: the least delay of each direction is taken to be half of the least round trip.
+    /// None: the minimum delay of each direction is taken as half of the minimum round trip.
     #[default]
     Apart,
-    /// They agree, by GPS or PTP or because they are the same clock: each direction has the delay that was measured.
+    /// The clocks agree, by GPS or PTP or because they are the same: each direction has its measured delay.
     Agree,
 }
 
 /// Times of one probe, in nanoseconds since 1970.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Sample {
-    /// Sent, by the client's clock.
+    /// Departure, by the client's clock.
     pub sent_ns: u64,
-    /// True if the server got it.
+    /// True if the probe reached the server.
     pub reached: bool,
-    /// Received, by the server's clock; known if `arrived_ns` is.
+    /// Arrival, by the server's clock; known if `arrived_ns` is.
     pub received_ns: u64,
-    /// Reply sent, by the server's clock; known if `arrived_ns` is.
+    /// Departure of the reply, by the server's clock; known if `arrived_ns` is.
     pub replied_ns: u64,
-    /// Reply received, by the client's clock, if it came.
+    /// Arrival of the reply, by the client's clock, if it arrived.
     pub arrived_ns: Option<u64>,
 }
 
@@ -33,9 +33,9 @@ pub(super) struct Sample {
 pub struct Recording {
     pub(super) samples: Vec<Sample>,
     pub(super) clocks: Clocks,
-    /// Rates of the trains, there and back, in bits per second.
+    /// Rates of the packet trains, there and back, in bits per second.
     pub(super) rates: Vec<[Option<f64>; 2]>,
-    /// Size of a probe with all headers.
+    /// Size of a probe with all headers, in bytes.
     pub(super) probe_bytes: usize,
     pub(super) interval: Duration,
 }
@@ -43,34 +43,34 @@ pub struct Recording {
 /// One direction, in seconds since the start of the recording.
 struct Direction {
     rate_bps: f64,
-    /// When each probe was sent, and its delay without transmission if it arrived.
+    /// Departure time of each probe, and its delay without transmission time if it arrived.
     passed: Vec<(f64, Option<f64>)>,
 }
 
-/// Shortest time between two changes of the delay in the scenario (chosen).
+/// Minimum time between two changes of the delay in the scenario (chosen).
 const DELAY_STEP_S: f64 = 0.1;
-/// Shortest time between two changes of the loss rate in the scenario (chosen).
+/// Minimum time between two changes of the loss rate in the scenario (chosen).
 const LOSS_STEP_S: f64 = 1.0;
-/// An outage is at least this many probes lost in a row (chosen).
+/// Minimum number of consecutive losses of an outage (chosen).
 const OUTAGE_PROBES: usize = 5;
-/// It lasts for at least this time (chosen).
+/// Minimum length of an outage (chosen).
 const OUTAGE_S: f64 = 0.1;
-/// Rate of a link that no train has passed (chosen: no bottleneck).
+/// Rate of a link without a measured packet train (chosen: no bottleneck).
 const UNKNOWN_BPS: f64 = 1e9;
-/// Queue of the links. The recorded delays contain those of the queues on the path, so this queue is long enough to drop nothing.
+/// Queue of the links. The recorded delays include queueing on the path, so this queue must drop nothing.
 const QUEUE: &str = "10000 packets";
 
 impl Recording {
-    /// The scenario that replays the recording: `far` is the server, `near` the client, which downloads. Each direction of the link does to packets
-    /// what the path did to probes.
+    /// Returns the scenario that replays the recording. `far` is the server; `near`, the client, downloads. Each
+    /// direction of the link treats packets as the path treated probes.
     pub fn to_toml(&self, title: &str) -> String {
         let [up, down] = self.directions();
         let duration = self.samples.len() as f64 * self.interval.as_secs_f64();
         let mut text = format!("title = {title:?}\nduration = \"{duration:.3} s\"\nseed = 1\n\n");
         let assumption = match self.clocks {
-            Clocks::Agree => "The clocks of both ends were said to agree.",
+            Clocks::Agree => "The clocks of both ends agree, by --clocks-agree.",
             Clocks::Apart => {
-                "The clocks were not compared: the least delay is taken to be the same both ways, half of the least round trip."
+                "The clocks were not compared: the minimum delay of both directions is taken as half of the minimum round trip."
             }
         };
         let (sent, lost) = (self.samples.len(), [&up, &down].map(Direction::lost));
@@ -98,7 +98,7 @@ impl Recording {
             let delay = sample
                 .arrived_ns
                 .map(|_| seconds(sample.sent_ns, sample.received_ns) - shift - transmission[0]);
-            // If the reply was lost, it is known only that the probe arrived.
+            // If the reply was lost, only the arrival of the probe is known.
             (delay.is_some() || !sample.reached).then(|| (seconds(start, sample.sent_ns), delay))
         });
         let back = self.samples.iter().filter(|sample| sample.reached).map(|sample| {
@@ -113,7 +113,7 @@ impl Recording {
         ]
     }
 
-    /// How far the server's clock is ahead of the client's.
+    /// Returns the offset of the server's clock against the client's.
     fn clock_shift_s(&self) -> f64 {
         if self.clocks == Clocks::Agree {
             return 0.0;
@@ -151,7 +151,7 @@ impl Direction {
         *text += "]\n";
     }
 
-    /// The median delay of each step in which a probe arrived, the first at zero.
+    /// Returns the median delay of each step with an arrival; the first step starts at zero.
     fn delays(&self) -> Vec<(f64, f64)> {
         let steps =
             by_step(self.passed.iter().filter_map(|(at, delay)| Some((*at, (*delay)?))), DELAY_STEP_S);
@@ -165,7 +165,7 @@ impl Direction {
         points
     }
 
-    /// Times in which nothing arrived, by the clock of the receiver.
+    /// Returns the times without arrivals, by the receiver's clock.
     fn outages(&self) -> Vec<(f64, f64)> {
         let mut outages: Vec<(f64, f64)> = Vec::new();
         let (mut delay, mut begin, mut count) = (0.0, 0.0, 0);
@@ -190,7 +190,7 @@ impl Direction {
         outages
     }
 
-    /// The share lost in each step, outside of outages, where it changes.
+    /// Returns the loss rate of each step outside of outages, where it changes.
     fn losses(&self, outages: &[(f64, f64)]) -> String {
         let out = |at: f64| outages.iter().any(|(from, to)| (*from..*to).contains(&at));
         let typical = median(self.passed.iter().filter_map(|(_, delay)| *delay).collect()).unwrap_or(0.0);
@@ -211,7 +211,7 @@ impl Direction {
     }
 }
 
-/// Values by the number of the step in which they lie.
+/// Groups values by the number of their step.
 fn by_step(
     values: impl Iterator<Item = (f64, f64)>,
     step_s: f64,
@@ -240,7 +240,8 @@ mod tests {
         const HOUR: u64 = 3_600_000_000_000;
         let sample = |n: u64| {
             let at = n * 10_000_000;
-            // 60 ms there, from 5 s on 80 ms; 40 ms back; one of ten lost there in the third second; 7 to 7.5 s nothing there.
+            // Forward delay 60 ms, from 5 s on 80 ms; backward delay 40 ms. 10 % forward loss in the third second;
+            // forward outage from 7 to 7.5 s.
             let there = if n < 500 { 60_000_000 } else { 80_000_000 };
             let spoilt = (200..300).contains(&n) && n % 10 == 5;
             let reached = !spoilt && !(700..750).contains(&n);
@@ -255,7 +256,7 @@ mod tests {
         Recording { samples: (0..1000).map(sample).collect(), clocks, rates, probe_bytes: 100, interval }
     }
 
-    /// The links far to near and near to far.
+    /// Returns the links from far to near and from near to far.
     fn replayed(recording: &Recording) -> [LinkConfig; 2] {
         let text = recording.to_toml("a test");
         let scenario = Draft::parse("recorded.toml", &text).and_then(|draft| draft.scenario());
@@ -288,7 +289,7 @@ mod tests {
             let delivered = link.deliver(arrived).is_some();
             delays_ms.push(delivered.then(|| (arrived.since(sent).as_millis_f64() * 100.0).round() / 100.0));
         }
-        // Half of the least round trip is 50 ms; what came later on top of the least delay stays.
+        // Half of the minimum round trip is 50 ms. Delay above the minimum stays in its direction.
         assert_eq!((delays_ms[0], delays_ms[499], delays_ms[620]), (Some(50.0), Some(50.0), Some(70.0)));
         assert!(delays_ms[705..745].iter().all(Option::is_none), "the outage");
         assert!(delays_ms[300..690].iter().all(Option::is_some), "and nothing else");

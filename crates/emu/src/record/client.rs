@@ -10,15 +10,15 @@ use crate::error::Error;
 
 /// Packets of a train (chosen).
 const TRAIN_PACKETS: u8 = 32;
-/// Payload of the packets of a train.
+/// Payload of a train's packets in bytes.
 const TRAIN_PAYLOAD: usize = 1400;
 /// IPv4 and UDP headers.
 const HEADER_BYTES: usize = 28;
-/// Trains with which the rate is measured (chosen).
+/// Number of trains for the rate (chosen).
 const TRAINS: usize = 5;
-/// How long to wait for a reply (chosen: several round trips over a geostationary satellite).
+/// Maximum wait for a reply (chosen: several round trips over a geostationary satellite).
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long to wait for another echo after the latest one (chosen).
+/// Maximum wait for another echo after the last one (chosen).
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// Configuration of a measurement.
@@ -26,11 +26,11 @@ const PAUSE: Duration = Duration::from_millis(300);
 pub struct Plan {
     /// The server.
     pub server: SocketAddr,
-    /// For how long to measure.
+    /// Duration of the measurement.
     pub duration: Duration,
     /// Time between two probes.
     pub interval: Duration,
-    /// What is known of the clocks.
+    /// Knowledge about the clocks.
     pub clocks: Clocks,
 }
 
@@ -46,7 +46,7 @@ pub fn record(plan: &Plan) -> Result<Recording, Error> {
     socket.connect(plan.server).map_err(failed())?;
     let mut client = Client { socket: StampedSocket::new(socket).map_err(failed())?, session: now_ns() };
     let rates = (0..TRAINS).map(|_| client.train()).collect::<Result<Vec<_>, _>>().map_err(failed())?;
-    // Probes are another run, because their numbers begin anew.
+    // Probes form a separate run, because their numbers start again.
     client.session += 1;
     let samples = client.probes(plan).map_err(failed())?;
     if samples.iter().all(|sample| sample.arrived_ns.is_none()) {
@@ -63,7 +63,8 @@ struct Client {
 }
 
 impl Client {
-    /// Sends a packet train. Returns the rate of the bottleneck there and back in bits per second, which follows from the dispersion of the train.
+    /// Sends a packet train. Returns the bottleneck rate there and back in bits per second, from the dispersion of
+    /// the train.
     fn train(&mut self) -> std::io::Result<[Option<f64>; 2]> {
         self.session += 1;
         let mut bytes = [0; TRAIN_PAYLOAD];
@@ -117,7 +118,7 @@ impl Client {
         Message { kind, session, number, sent_ns: now_ns(), received_ns: 0, replied_ns: 0, before: 0 }
     }
 
-    /// A path that is out now and then refuses packets; those are lost like others.
+    /// A path with outages can refuse packets; these count as lost.
     fn send(&self, bytes: &[u8]) -> std::io::Result<()> {
         match self.socket.0.send(bytes) {
             Ok(_) => Ok(()),
@@ -126,7 +127,7 @@ impl Client {
         }
     }
 
-    /// The next reply of this run until `end`, and when it came.
+    /// Returns the next reply of this run until `end`, with its arrival time.
     fn receive(&self, end: Instant) -> std::io::Result<Option<(Message, u64)>> {
         let mut bytes = [0; 2048];
         loop {
@@ -149,7 +150,7 @@ impl Client {
     }
 }
 
-/// Whether an error may pass: it tells at most something about the path at this moment.
+/// True if an error describes only the present state of the path, so that the measurement can continue.
 fn is_passing(error: &std::io::Error) -> bool {
     use ErrorKind::{
         ConnectionRefused, HostUnreachable, Interrupted, NetworkUnreachable, TimedOut, WouldBlock,
@@ -158,14 +159,14 @@ fn is_passing(error: &std::io::Error) -> bool {
     passing.contains(&error.kind())
 }
 
-/// The rate of a bottleneck in bits per second, by the times at which two packets of a train arrived, `distance` packets apart; `None` if too few
-/// packets lie between them. Packets lost between them count, because they took their time on the link.
+/// Returns the bottleneck rate in bits per second from the arrival times of two packets of a train, `distance`
+/// packets apart; `None` if they are too close. Lost packets between them count, because they occupied the link.
 fn dispersion_rate(distance: u8, first_ns: u64, last_ns: u64) -> Option<f64> {
     let bits = (usize::from(distance) * (TRAIN_PAYLOAD + HEADER_BYTES) * 8) as f64;
     (distance >= TRAIN_PACKETS / 2 && last_ns > first_ns).then(|| bits * 1e9 / (last_ns - first_ns) as f64)
 }
 
-/// Enters a reply into the samples, and what it tells of earlier probes.
+/// Adds a reply to the samples, with its information about earlier probes.
 fn note(samples: &mut [Sample], reply: &Message, arrived_ns: u64) {
     let number = reply.number as usize;
     for ahead in (0..64).filter(|bit| reply.before >> bit & 1 == 1) {

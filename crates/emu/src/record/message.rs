@@ -6,25 +6,25 @@ pub(super) const LEN: usize = 64;
 /// First bytes of every message: name and version.
 const MAGIC: [u8; 4] = *b"BPR1";
 
-/// What a message is.
+/// Kind of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// One packet, answered at once.
+    /// A single packet, answered at once.
     Probe,
-    /// One of a train of packets sent back to back, answered by as many when the last one arrives.
+    /// A packet of a train, sent back to back. When the last one arrives, the server answers with as many packets.
     Train {
-        /// Packets of the train.
+        /// Number of packets of the train.
         packets: u8,
     },
     /// The answer to a probe.
     Reply,
-    /// One of the answers to a train.
+    /// One of the packets that answer a train.
     Echo {
-        /// Which of them, from 0.
+        /// Its number, from 0.
         index: u8,
-        /// How many there are.
+        /// Their total number.
         of: u8,
-        /// Packets of the train from the first that arrived to the last.
+        /// Number of the train's packets from the first arrived one to the last.
         distance: u8,
     },
 }
@@ -33,23 +33,23 @@ pub(super) enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Message {
     pub kind: Kind,
-    /// Tells one client's run from another.
+    /// Identifies the run of a client.
     pub session: u64,
     /// Number of the probe, from 0.
     pub number: u32,
-    /// When the client sent the probe.
+    /// Departure of the probe at the client.
     pub sent_ns: u64,
-    /// When the server received it; in a reply.
+    /// Arrival at the server; in a reply.
     pub received_ns: u64,
-    /// When the server sent the reply; in a reply.
+    /// Departure of the reply at the server; in a reply.
     pub replied_ns: u64,
-    /// In a reply, which of the 64 probes before this one the server has received, the latest in the lowest bit; in an echo, when the first packet
-    /// of the train was received.
+    /// In a reply: bit mask of the 64 previous probes that the server received, the latest in the lowest bit. In an
+    /// echo: arrival of the train's first packet.
     pub before: u64,
 }
 
 impl Message {
-    /// Reads a message; `None` if the bytes are none.
+    /// Parses a message; `None` if the bytes are not a message.
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; LEN] = bytes.first_chunk()?;
         let word = |at: usize| u64::from_be_bytes(std::array::from_fn(|n| bytes[at + n]));
@@ -71,7 +71,7 @@ impl Message {
         })
     }
 
-    /// Writes it to the beginning of `bytes`, of which there are at least [`LEN`].
+    /// Writes the message to the beginning of `bytes`, which must have at least [`LEN`].
     pub fn write(&self, bytes: &mut [u8]) {
         let kind = match self.kind {
             Kind::Probe => [0, 0, 0, 0],

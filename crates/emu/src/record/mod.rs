@@ -1,7 +1,7 @@
-//! Measures a real path with UDP probes, into a scenario that replays it.
+//! Measurement of a real path with UDP probes, and a scenario that replays it.
 //!
-//! `message` is the format of probes and replies, `stamped` a socket with the kernel's times of arrival, `server` and `client` are the two ends,
-//! and `analysis` makes a scenario of the samples.
+//! `message` defines probes and replies. `stamped` is a socket with arrival times of the kernel. `server` and
+//! `client` are the two ends; `analysis` makes a scenario of the samples.
 
 mod analysis;
 mod client;
@@ -13,7 +13,7 @@ pub use analysis::{Clocks, Recording};
 pub use client::{Plan, record};
 pub use server::serve;
 
-/// Where the server listens unless told otherwise.
+/// Default address of the server.
 pub const PORT: u16 = 4748;
 
 /// Nanoseconds since 1970.

@@ -6,34 +6,34 @@ use super::now_ns;
 use super::stamped::{Received, StampedSocket};
 use crate::error::Error;
 
-/// Most runs that are remembered at a time (chosen); the one that was silent longest is forgotten first.
+/// Maximum number of remembered runs (chosen). The run with the longest silence is forgotten first.
 const SESSIONS: usize = 1024;
 
-/// Largest packet that is answered.
+/// Maximum size of an answered packet in bytes.
 const LARGEST: usize = 2048;
 
-/// What the server knows of one run.
+/// State of one run at the server.
 #[derive(Debug, Default)]
 struct Session {
     /// Latest number received.
     latest: u32,
-    /// Which of the 64 before it were received.
+    /// Bit mask of the 64 numbers before it that were received.
     before: u64,
-    /// The train under way.
+    /// Present packet train.
     train: Train,
     received_ns: u64,
 }
 
-/// What has arrived of a packet train.
+/// Packets of a train that have arrived.
 #[derive(Clone, Copy, Debug, Default)]
 struct Train {
     packets: u8,
-    /// Number of the first packet that arrived, and when.
+    /// Number and arrival time of the first packet.
     first: (u32, u64),
 }
 
 impl Session {
-    /// Notes a packet of a train; returns the train if it is the last one.
+    /// Records a packet of a train; returns the train after its last packet.
     fn note_train_packet(&mut self, number: u32, packets: u8, received_ns: u64) -> Option<Train> {
         if self.train.packets == 0 {
             self.train.first = (number, received_ns);
@@ -42,7 +42,7 @@ impl Session {
         (number + 1 == u32::from(packets)).then(|| std::mem::take(&mut self.train))
     }
 
-    /// Notes a probe; returns which of the 64 before it were received.
+    /// Records a probe; returns the bit mask of the 64 numbers before it.
     fn note(&mut self, number: u32) -> u64 {
         if number > self.latest {
             let ahead = number - self.latest;
@@ -59,7 +59,8 @@ impl Session {
     }
 }
 
-/// Answers probes at `address` for ever. An answer is never larger than its request, nor are there more answers than requests.
+/// Answers probes at `address` forever. An answer is never larger than its request, and there are never more answers
+/// than requests.
 ///
 /// # Errors
 /// If it cannot listen there.
@@ -70,7 +71,7 @@ pub fn serve(address: SocketAddr) -> Result<(), Error> {
     let mut sessions: BTreeMap<(SocketAddr, u64), Session> = BTreeMap::new();
     let mut bytes = [0; LARGEST];
     loop {
-        // An error here belongs to an earlier answer, for example because a port has been closed.
+        // An error here belongs to an earlier answer, for example because the client closed its port.
         let Ok(Received { len, from, at_ns: received_ns }) = socket.receive(&mut bytes) else { continue };
         let Some(message) = Message::read(&bytes[..len]) else { continue };
         let session = session(&mut sessions, (from, message.session), received_ns);

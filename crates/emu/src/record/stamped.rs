@@ -9,17 +9,17 @@ use nix::sys::time::{TimeSpec, TimeValLike};
 
 use super::now_ns;
 
-/// A socket that tells when packets arrived at this machine, by the clock of the kernel. A process that is not running at that time would read
-/// several packets at once later, and could not measure the dispersion of a packet train.
+/// A socket with the kernel's arrival time of each packet. A process that is not scheduled at the arrival reads
+/// several packets at once later, so its own clock cannot measure the dispersion of a packet train.
 #[derive(Debug)]
 pub(super) struct StampedSocket(pub UdpSocket);
 
-/// A packet that was received.
+/// A received packet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
     pub len: usize,
     pub from: SocketAddr,
-    /// When the kernel received it, in nanoseconds since 1970.
+    /// Arrival time at the kernel, in nanoseconds since 1970.
     pub at_ns: u64,
 }
 
@@ -57,12 +57,12 @@ mod tests {
     #[test]
     fn a_packet_came_when_it_came_however_late_one_asks() {
         for any in ["127.0.0.1:0", "[::1]:0"] {
-            // A machine without IPv6 has nothing to show.
+            // Without IPv6 there is nothing to test.
             let Ok(socket) = UdpSocket::bind(any) else { continue };
             let receiver = StampedSocket::new(socket).unwrap();
             let sender = UdpSocket::bind(any).unwrap();
             let mut bytes = [0; 8];
-            // The kernel needs a moment until it takes the time of packets for a new socket.
+            // The kernel starts to record arrival times shortly after the socket exists.
             let precise = (0..20).any(|_| {
                 let before_ns = now_ns();
                 sender.send_to(&[1, 2, 3], receiver.0.local_addr().unwrap()).unwrap();
@@ -70,7 +70,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(50));
                 let received = receiver.receive(&mut bytes).unwrap();
                 assert_eq!((received.len, received.from), (3, sender.local_addr().unwrap()));
-                // To the loopback device it comes while it is sent.
+                // On the loopback device a packet arrives while it is sent.
                 (before_ns..=after_ns).contains(&received.at_ns)
             });
             assert!(precise);

@@ -19,16 +19,19 @@ pub use self::sending::Sending;
 /// Name and meaning of every loss model.
 pub const LOSSES: &[(&str, &str)] = &[
     ("none", "no transmission errors"),
-    ("packet", "each packet is lost with the same probability, whatever its size"),
-    ("bit", "each bit is wrong with the same probability, and one loses the packet"),
-    ("byte", "each byte is wrong with the same probability, and one loses the packet"),
-    ("gilbert-elliott", "bursts: a good and a bad state with a loss probability each"),
-    ("bursts", "bursts of a mean length, with a loss rate over all"),
+    ("packet", "each packet is lost with probability `rate`, at any size"),
+    ("bit", "each bit is wrong with probability `rate`; one wrong bit loses the packet"),
+    ("byte", "each byte is wrong with probability `rate`; one wrong byte loses the packet"),
+    ("gilbert-elliott", "bursts by a good and a bad state, each with a loss probability"),
+    ("bursts", "Gilbert's channel by its loss rate and the mean length of its bursts"),
     ("schedule", "each packet is lost with a probability that changes over time"),
-    ("lutz", "land-mobile: Rice in view of the satellite, Rayleigh and lognormal in shadow"),
-    ("loo", "land-mobile: a lognormal direct signal and Rayleigh multipath"),
-    ("list", "exactly the packets with the listed numbers are lost"),
-    ("trace", "a recorded sequence of lost and not lost, once or repeated"),
+    (
+        "lutz",
+        "land-mobile: a good state with Rice fading, a bad one with Rayleigh fading and lognormal shadow",
+    ),
+    ("loo", "land-mobile: a lognormal direct signal with Rayleigh multipath"),
+    ("list", "the packets with the listed numbers are lost"),
+    ("trace", "a recorded sequence of losses, once or repeated"),
 ];
 
 /// Transmission errors of one direction of a link.

@@ -37,14 +37,14 @@ use crate::packet::Packet;
 
 /// Name and meaning of every queue.
 pub const QUEUES: &[(&str, &str)] = &[
-    ("drop-tail", "first in, first out; a packet that finds no room is dropped"),
-    ("threshold", "drop-tail, and accepts low priority only while at most theta packets wait"),
-    ("push-out", "drop-tail, but an ordinary packet without room pushes out the youngest of low priority"),
-    ("strict", "push-out, and sends low priority only while no ordinary packet waits"),
-    ("priority", "two queues with room of their own; sends low priority only while no ordinary packet waits"),
+    ("drop-tail", "first in, first out; a packet at a full queue is dropped"),
+    ("threshold", "drop-tail; refuses low priority while more than `theta` packets wait"),
+    ("push-out", "drop-tail; at a full queue an ordinary packet pushes out the youngest low-priority packet"),
+    ("strict", "push-out; sends low priority only while no ordinary packet waits"),
+    ("priority", "as strict, with separate room for low priority"),
     ("red", "random early detection (Floyd and Jacobson 1993), gentle by default"),
     ("codel", "controlled delay (RFC 8289)"),
-    ("fq-codel", "flows hashed into queues that take turns, controlled delay in each (RFC 8290)"),
+    ("fq-codel", "a CoDel queue for each hash value of the flows (RFC 8290)"),
 ];
 
 /// Queue of a link.

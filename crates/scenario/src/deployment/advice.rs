@@ -1,9 +1,9 @@
-//! What a configuration says that its author can hardly have meant.
+//! Warnings about a configuration that is valid but probably not intended.
 
 use super::model::{Class, Deployment, Match, Opener, PortRange, Prefix};
 
 impl Deployment {
-    /// Warnings for the author of the file, one sentence each.
+    /// Returns warnings for the author of the file, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = self.unreached();
         for class in self.classes.iter().filter(|class| mixes_versions(&class.matches)) {
@@ -18,7 +18,7 @@ impl Deployment {
         warnings
     }
 
-    /// Whose connections are split, and what that means where others open them, as a sentence.
+    /// Returns a sentence about the side whose connections are split.
     pub fn scope(&self) -> &'static str {
         let splits = |opener| self.classes.iter().any(|class| class.proxy && class.matches.opener == opener);
         match (splits(Opener::Clients), splits(Opener::Satellite)) {
@@ -35,7 +35,7 @@ impl Deployment {
         }
     }
 
-    /// Classes whose connections all belong to an earlier class.
+    /// Warns of classes whose connections all belong to an earlier class.
     fn unreached(&self) -> Vec<String> {
         let earlier = |(number, class): (usize, &Class)| {
             let first = self.classes[..number].iter().find(|other| other.matches.covers(&class.matches))?;

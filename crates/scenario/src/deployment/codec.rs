@@ -1,4 +1,4 @@
-//! How ports, networks, interfaces and addresses are written.
+//! Codecs of ports, networks, interfaces, addresses and marks.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,10 +7,10 @@ use crate::split::ClientPrefix;
 use crate::tree::{Node, Value};
 use crate::unit::{Codec, Refused};
 
-/// Longest name that Linux accepts for an interface.
+/// Maximum length of an interface name in Linux.
 const INTERFACE_NAME: usize = 15;
 
-/// Every part of a text with commas, or of a list of such texts and of numbers.
+/// Reads the parts of a text with commas, or of a list of texts and numbers.
 fn parts<T>(value: &Value, one: impl Fn(&Value) -> Result<T, Refused>) -> Result<Vec<T>, Refused> {
     let of_text = |value: &Value| match value {
         Value::Text(text) => text.split(',').map(|part| one(&Value::Text(part.trim().to_owned()))).collect(),
@@ -75,7 +75,7 @@ impl Codec<Vec<Prefix>> for Networks {
     }
 }
 
-/// A network. If some of its host bits are not 0, the refusal suggests the same network without them.
+/// Reads a network. If some host bits are not 0, the refusal suggests the network without them.
 fn prefix(text: &str) -> Result<Prefix, Refused> {
     let (address, length) =
         text.split_once('/').map_or((text, None), |(address, length)| (address, Some(length)));

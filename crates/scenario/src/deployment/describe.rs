@@ -1,4 +1,4 @@
-//! The tables of the file.
+//! Tables of `pep.toml`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use super::codec::{InterfaceNames, Marks, Networks, Ports, Socket};
 use super::model::{Class, Deployment, Opener, interface_fits};
 use crate::error::{Error, Mistake, Place};
 use crate::file::read_text;
-use crate::form::{self, Form, Report, Shorthand};
+use crate::form::{self, Form, Key, Report, Shorthand};
 use crate::parse;
 use crate::split::{CLIENT, Purpose, split};
 use crate::tree::{Node, Table, Value};
 use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, Refused, TEXT, TIME, TIME_ABOVE_ZERO, Words};
 
 const OPENERS: Words<Opener> = Words(&[("clients", Opener::Clients), ("satellite", Opener::Satellite)]);
-/// Descriptors, ports and memory of a machine end long before.
+/// More than any machine's descriptors, ports and memory allow.
 const MOST_CONNECTIONS: u32 = 10_000_000;
 const MOST_THREADS: u32 = 256;
 
@@ -27,7 +27,7 @@ impl Deployment {
         Self::load_with_tables(path).map(|(deployment, _)| deployment)
     }
 
-    /// The same with the tables of its classes as they are written.
+    /// As [`Deployment::load`], with the tables of the classes as written.
     pub(crate) fn load_with_tables(path: &str) -> Result<(Self, Vec<Table>), Error> {
         let text = read_text(Path::new(path))
             .map_err(|source| Error::Unreadable { file: path.to_owned(), source })?;
@@ -40,7 +40,7 @@ impl Deployment {
         Ok((deployment, tables))
     }
 
-    /// Reads `text`; `file` is named in its mistakes.
+    /// Reads `text`; mistakes name `file`.
     ///
     /// # Errors
     /// [`Error::Mistakes`] with every mistake in the text.
@@ -54,6 +54,13 @@ impl Deployment {
         interfaces_differ(&root, &deployment, &mut report);
         report.unless_mistaken(deployment)
     }
+}
+
+/// Returns the keys of the file, for the reference.
+pub fn keys() -> Vec<Key> {
+    let mut keys = form::list(None, |form| describe(form, &mut Deployment::default()));
+    keys.extend(form::list(Some("class"), |form| class(form, &mut Class::default())));
+    keys
 }
 
 fn describe(form: &mut Form<'_>, deployment: &mut Deployment) {
@@ -89,12 +96,12 @@ fn describe(form: &mut Form<'_>, deployment: &mut Deployment) {
         form.field("marks", &mut workings.marks, &Marks);
     });
     if let Form::Read(reading) = form {
-        // Read one by one beside this.
+        // `classes` reads this list.
         reading.name_key("class");
     }
 }
 
-/// The tables `[[class]]`.
+/// Reads the tables `[[class]]`.
 fn classes(root: &Node, deployment: &mut Deployment, report: &mut Report) {
     let written = root.as_table().and_then(|table| table.get("class"));
     let accepted = "at least one table [[class]] with match, satellite, clients";
@@ -135,7 +142,7 @@ fn classes(root: &Node, deployment: &mut Deployment, report: &mut Report) {
     }
 }
 
-/// The keys of a class of connections that a proxy splits.
+/// Table `[[class]]`: one class of connections.
 fn class(form: &mut Form<'_>, class: &mut Class) {
     form.field("name", &mut class.name, &TEXT);
     let matches = &mut class.matches;
@@ -150,9 +157,9 @@ fn class(form: &mut Form<'_>, class: &mut Class) {
     split(form, &mut class.split, Purpose::Deployed);
 }
 
-/// A list that stands for anything when it is empty, and is then not shown.
+/// Names a key with a list. An empty list accepts everything and is not shown.
 fn optional<T>(form: &mut Form<'_>, key: &'static str, list: &mut Vec<T>, codec: &impl Codec<Vec<T>>) {
-    if form.reads() || !list.is_empty() {
+    if !matches!(form, Form::Show(_)) || !list.is_empty() {
         form.field(key, list, codec);
     }
 }
@@ -170,8 +177,8 @@ fn interfaces_differ(root: &Node, deployment: &Deployment, report: &mut Report) 
     report.add(Mistake {
         place: entry.map_or(root.place.clone(), |entry| entry.node.place.clone()),
         key: "interfaces.satellite".into(),
-        found: format!("\"{both}\", which leads to the clients as well"),
-        accepted: "other interfaces than those of the clients".into(),
+        found: format!("\"{both}\", which also leads to the clients"),
+        accepted: "interfaces that do not lead to the clients".into(),
         suggestion: None,
     });
 }

@@ -1,9 +1,11 @@
-//! The configuration of a proxy on a real link: a TOML file in the same words and units as a scenario.
+//! Configuration of a proxy on a real link: a TOML file with the keys and units of a scenario.
 
 mod advice;
 mod codec;
 mod describe;
 mod model;
+
+pub use describe::keys;
 
 pub use crate::split::{ClientPrefix, Datapath, Opening, RateLimit, Scope, Side, Split};
 pub use model::{

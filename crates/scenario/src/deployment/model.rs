@@ -7,28 +7,28 @@ use crate::split::{ClientPrefix, Split};
 /// A proxy between clients and a satellite link.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Deployment {
-    /// Where clients and the satellite link are.
+    /// Interfaces to the clients and to the satellite link.
     pub interfaces: Interfaces,
-    /// Kinds of connections, the first match wins. What matches none is forwarded untouched.
+    /// Classes of connections; the first match decides. A connection without a class is forwarded untouched.
     pub classes: Vec<Class>,
-    /// What the proxy may use at most.
+    /// Limits of the proxy.
     pub limits: Limits,
-    /// How the proxy can be watched.
+    /// Outputs for monitoring.
     pub watch: Watch,
-    /// How the proxy works.
+    /// Settings of the process.
     pub workings: Workings,
 }
 
-/// Names of network interfaces, or patterns for them: `ppp*` stands for all names that begin with `ppp`.
+/// Network interfaces by name or pattern: `ppp*` matches all names that begin with `ppp`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Interfaces {
-    /// Those that lead to clients.
+    /// Interfaces towards the clients.
     pub clients: Vec<String>,
-    /// Those that lead to the satellite link.
+    /// Interfaces towards the satellite link.
     pub satellite: Vec<String>,
 }
 
-/// True if the name of an interface is `pattern`, or fits it.
+/// True if the interface name equals `pattern` or matches it.
 pub fn interface_fits(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some(begin) => name.starts_with(begin),
@@ -36,20 +36,20 @@ pub fn interface_fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// A kind of connections, and what is done with them.
+/// A class of connections and its treatment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Class {
-    /// Its name in metrics and logs.
+    /// Name in metrics and logs.
     pub name: String,
-    /// Which connections belong to it.
+    /// Connections of the class.
     pub matches: Match,
-    /// Whether they are split; forwarded untouched otherwise.
+    /// True if the proxy splits them; otherwise they are forwarded untouched.
     pub proxy: bool,
-    /// What is done with them if they are.
+    /// Settings of split connections.
     pub split: Split,
 }
 
-/// Which connections belong to a class: those for which all of this holds.
+/// Conditions of a class; a connection must fulfil all of them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Match {
     /// Ports of the server; any if empty.
@@ -60,87 +60,87 @@ pub struct Match {
     pub to: Vec<Prefix>,
     /// Interfaces over which the client's SYN leaves, or patterns for them; any if empty.
     pub out: Vec<String>,
-    /// Who opens the connection.
+    /// Side of the end that opens the connection.
     pub opener: Opener,
 }
 
-/// On which side of the proxy the end stands that opens a connection.
+/// Side of the proxy from which a connection is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
 pub enum Opener {
-    /// On the side of the clients.
+    /// The side of the clients.
     #[default]
     Clients,
     /// Beyond the satellite link.
     Satellite,
 }
 
-/// Ports from the first to the last.
+/// Range of ports, both ends included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortRange {
-    /// The smallest.
+    /// The lowest port.
     pub first: u16,
-    /// The largest.
+    /// The highest port.
     pub last: u16,
 }
 
-/// A network: an address and how many of its bits count.
+/// A network: an address and the length of its prefix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prefix {
-    /// An address in it; bits that do not count are zero.
+    /// First address; its host bits are zero.
     pub address: IpAddr,
-    /// Bits that count.
+    /// Length of the prefix in bits.
     pub length: u8,
 }
 
-/// What the proxy may use at most. At a limit new connections are forwarded untouched.
+/// Limits of the proxy. At a limit new connections are forwarded untouched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Connections at a time.
+    /// Maximum number of connections.
     pub connections: u32,
-    /// Bytes in all buffers, those of the kernel included.
+    /// Maximum bytes of all buffers, the kernel's included.
     pub memory: u64,
-    /// Connections at a time that one client has opened; no limit if absent.
+    /// Maximum number of connections that one client opened; no limit if absent.
     pub per_client: Option<u32>,
-    /// Connections at a time whose server has not answered.
+    /// Maximum number of half-open connections, whose server has not answered.
     pub half_open: u32,
-    /// The same of one client.
+    /// Maximum number of half-open connections of one client.
     pub half_open_per_client: u32,
-    /// What counts as one client.
+    /// Prefix lengths that identify a client.
     pub client: ClientPrefix,
-    /// How long one half of a connection may go without progress with the bytes that came before a reset of the other half.
+    /// Time that one half may acknowledge none of the bytes sent before a reset of the other half.
     pub reset_after: Duration,
 }
 
-/// How the proxy can be watched.
+/// Outputs for monitoring.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Watch {
-    /// Where metrics and health are served over HTTP; nowhere if absent.
+    /// Address of the HTTP server for metrics and health; none if absent.
     pub listen: Option<SocketAddr>,
-    /// File to which a line of JSON is added for each finished connection.
+    /// File that gets one line of JSON for each finished connection.
     pub connections: Option<String>,
 }
 
-/// How the proxy works.
+/// Settings of the process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Workings {
-    /// Threads that move bytes; as many as there are cores if absent.
+    /// Number of relay threads; one per core if absent.
     pub threads: Option<u32>,
-    /// How long connections may go on after the proxy was told to end.
+    /// Time after SIGTERM until open connections are cut.
     pub drain: Duration,
-    /// User whose rights the proxy keeps after its start.
+    /// User that the process runs as after its start.
     pub user: Option<String>,
-    /// Bits of the packet mark that belong to the proxy: six in a row.
+    /// Bits of the packet mark that belong to the proxy: six neighbouring bits.
     pub marks: u32,
 }
 
-/// A connection as its SYN shows it on its way through the router.
+/// A connection, as its SYN shows it on the router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opened<'a> {
-    /// On which side of the proxy the end stands that opens it.
+    /// Side of the end that opens the connection.
     pub opener: Opener,
-    /// Address and port of who opens it.
+    /// Address and port of the client, which opens the connection.
     pub client: SocketAddr,
-    /// Address and port of who is asked.
+    /// Address and port of the server.
     pub server: SocketAddr,
     /// Name of the interface over which the SYN leaves.
     pub out: &'a str,
@@ -194,7 +194,7 @@ impl Prefix {
 }
 
 impl Prefix {
-    /// Sorts a network before those that lie in it, and these before all that lie behind it.
+    /// Sort key that puts a network before the networks inside it, and these before all later ones.
     pub(super) fn order(&self) -> (bool, u128, u8) {
         match self.address {
             IpAddr::V4(address) => (false, address.to_bits().into(), self.length),
@@ -202,7 +202,7 @@ impl Prefix {
         }
     }
 
-    /// The same addresses as sorted networks of which none lies in another.
+    /// Returns the same addresses as sorted networks that do not overlap.
     pub fn minimal(networks: &[Self]) -> Vec<Self> {
         let mut sorted = networks.to_vec();
         sorted.sort_unstable_by_key(Self::order);
@@ -249,7 +249,7 @@ impl Match {
 }
 
 impl Deployment {
-    /// The class of a connection, if it belongs to one.
+    /// Returns the class of a connection, if it has one.
     pub fn class_of(&self, opened: &Opened<'_>) -> Option<usize> {
         self.classes.iter().position(|class| class.matches.holds(opened))
     }

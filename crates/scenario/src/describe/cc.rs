@@ -24,6 +24,8 @@ pub(super) fn cc(form: &mut Form<'_>, name: &mut String, algorithm: &mut Algorit
                 table.put(&entry.key, entry.node);
             }
         }
+        // The reference lists parameters by algorithm.
+        Form::List(_) => {}
     }
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn connection_end(form: &mut Form<'_>, name: &mut String, config: &mu
     form.table("cc", cc::SHORTHAND, |form| cc::cc(form, name, &mut config.cc));
     let mss = match form {
         Form::Read(reading) => mss_in(reading.get("tcp")).unwrap_or(config.mss),
-        Form::Show(_) => config.mss,
+        Form::Show(_) | Form::List(_) => config.mss,
     };
     form.table("tcp", Shorthand::NONE, |form| tcp(form, config, mss));
 }
@@ -89,7 +89,7 @@ fn sender(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) {
     let mut config = Config::clone(&flow.sender);
     let mss = match form {
         Form::Read(reading) => mss_in(reading.get("tcp")).or(mss_in(defaults)).unwrap_or(config.mss),
-        Form::Show(_) => config.mss,
+        Form::Show(_) | Form::List(_) => config.mss,
     };
     if let (Form::Read(_), Some(defaults)) = (&*form, defaults) {
         // Mistakes in the defaults are reported where that table is read, not again here.

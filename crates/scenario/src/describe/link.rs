@@ -63,6 +63,10 @@ fn direction(form: &mut Form<'_>, link: &mut LinkConfig, radio: &mut Radio, dura
         radio.recordings =
             Recordings { delay_one_way: radio.recordings.delay_one_way.take(), ..Recordings::default() };
     }
+    if form.lists() {
+        form.table("weather", Shorthand::KIND, |form| radio::weather(form, &mut radio.weather));
+        radio.modem = None;
+    }
     match &radio.modem {
         Some(modem) => {
             form.table("weather", Shorthand::KIND, |form| radio::weather(form, &mut radio.weather));
@@ -142,7 +146,7 @@ const OUTAGE_KINDS: &[Keys] =
     &[("listed", &["intervals", "effect"]), ("repeated", &["every", "length", "effect"])];
 
 fn outages(form: &mut Form<'_>, outages: &mut Outages, duration: Duration) {
-    match form.implied_kind("listed", OUTAGE_KINDS) {
+    form.implied_kinds("listed", OUTAGE_KINDS, |form, kind| match kind {
         "repeated" => {
             let (mut every, mut length) = (duration, Duration::ZERO);
             form.required("every", &mut every, &TIME_ABOVE_ZERO);
@@ -153,7 +157,7 @@ fn outages(form: &mut Form<'_>, outages: &mut Outages, duration: Duration) {
             outages.intervals = Outages::every(every, length, Instant::ZERO + duration).intervals;
         }
         _ => form.field("intervals", &mut outages.intervals, &Intervals),
-    }
+    });
     form.field("effect", &mut outages.effect, &EFFECTS);
 }
 

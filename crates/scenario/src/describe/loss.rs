@@ -23,6 +23,9 @@ pub(super) fn loss(form: &mut Form<'_>, loss: &mut LossConfig, series: Option<&m
         self::model(form, model);
         if files && matches!(model, LossModel::Schedule { .. }) {
             form.also_has(recorded::KEYS);
+            if form.lists() {
+                recorded::list_keys(form);
+            }
         }
     });
     let mut nowhere = None;
@@ -33,6 +36,7 @@ pub(super) fn loss(form: &mut Form<'_>, loss: &mut LossConfig, series: Option<&m
             let accepted = Codec::<f64>::accepted(&PROBABILITY);
             recorded::series(form, points, repeat_every, series, (&read, &accepted));
         }
+        _ if form.lists() => {}
         model => {
             *series = None;
             self::model(form, model);

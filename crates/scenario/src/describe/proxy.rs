@@ -26,7 +26,7 @@ fn own_tcp(form: &mut Form<'_>, proxy: &mut ProxyConfig, defaults: Option<&Node>
     let mut config = Config::clone(&proxy.tcp);
     let mss = match form {
         Form::Read(reading) => mss_in(reading.get("tcp")).or(mss_in(defaults)).unwrap_or(config.mss),
-        Form::Show(_) => config.mss,
+        Form::Show(_) | Form::List(_) => config.mss,
     };
     if let (Form::Read(_), Some(defaults)) = (&*form, defaults) {
         // Mistakes in the defaults are reported where that table is read. The header size is the flow's.

@@ -23,13 +23,17 @@ const MODEM_KEYS: &[&str] =
 pub(super) fn modem(form: &mut Form<'_>, modem: &mut Option<Modem>) {
     let name = |standard: Standard| if standard == Standard::DvbS2 { "dvb-s2" } else { "dvb-s2x" };
     let current = modem.as_ref().map_or("none", |modem| name(modem.standard));
-    let kind = form.kind(current, MODEM_KINDS);
-    if kind == "none" {
-        *modem = None;
-        return;
-    }
-    let modem = modem.get_or_insert_with(Modem::default);
-    modem.standard = if kind == "dvb-s2" { Standard::DvbS2 } else { Standard::DvbS2x };
+    form.kinds(current, MODEM_KINDS, |form, kind| match kind {
+        "none" => *modem = None,
+        kind => {
+            let modem = modem.get_or_insert_with(Modem::default);
+            modem.standard = if kind == "dvb-s2" { Standard::DvbS2 } else { Standard::DvbS2x };
+            dvb(form, modem);
+        }
+    });
+}
+
+fn dvb(form: &mut Form<'_>, modem: &mut Modem) {
     form.field("symbol-rate", &mut modem.symbol_rate, &SYMBOL_RATE);
     form.field("clear-sky", &mut modem.clear_sky_db, &DECIBEL);
     let mut modcod = match modem.coding {
@@ -89,7 +93,7 @@ const WEATHER_KINDS: &[Keys] =
 
 /// Weather on a link.
 pub(super) fn weather(form: &mut Form<'_>, weather: &mut Weather) {
-    match form.kind(weather.name(), WEATHER_KINDS) {
+    form.kinds(weather.name(), WEATHER_KINDS, |form, kind| match kind {
         "attenuation" => {
             let mut points = match weather {
                 Weather::Attenuation { points } => std::mem::take(points),
@@ -115,7 +119,7 @@ pub(super) fn weather(form: &mut Form<'_>, weather: &mut Weather) {
             };
         }
         _ => *weather = Weather::Clear,
-    }
+    });
 }
 
 fn rain(weather: &Weather) -> (Vec<(Duration, f64)>, SlantPath) {

@@ -66,12 +66,7 @@ pub(super) fn series<T: Copy>(
     reader: Reader<'_, T>,
 ) -> Gaps {
     let series = series.get_or_insert_with(Series::default);
-    form.required("file", &mut series.file, &TEXT);
-    form.required("column", &mut series.column, &TEXT);
-    form.field("unit", &mut series.unit, &TEXT);
-    form.field("factor", &mut series.factor, &FACTOR);
-    form.field("time", &mut series.time, &TEXT);
-    form.field("time-unit", &mut series.time_unit, &TIME_UNITS);
+    fields(form, series);
     form.field("repeat-every", &mut series.repeat, &Repeats);
     let Form::Read(reading) = form else { return Gaps::default() };
     if series.file.is_empty() || series.column.is_empty() {
@@ -91,6 +86,20 @@ pub(super) fn series<T: Copy>(
             Gaps::default()
         }
     }
+}
+
+fn fields(form: &mut Form<'_>, series: &mut Series) {
+    form.required("file", &mut series.file, &TEXT);
+    form.required("column", &mut series.column, &TEXT);
+    form.field("unit", &mut series.unit, &TEXT);
+    form.field("factor", &mut series.factor, &FACTOR);
+    form.field("time", &mut series.time, &TEXT);
+    form.field("time-unit", &mut series.time_unit, &TIME_UNITS);
+}
+
+/// Lists the keys of a table whose points come from a file.
+pub(super) fn list_keys(form: &mut Form<'_>) {
+    fields(form, &mut Series::default());
 }
 
 /// Result of reading a column.

@@ -26,13 +26,24 @@ pub(super) const SHORTHAND: Shorthand =
 
 /// A quantity as a function of time; `codec` reads and shows its values.
 pub(super) fn schedule<T: Quantity, C: Codec<T>>(form: &mut Form<'_>, schedule: &mut Schedule<T>, codec: &C) {
-    let kind = form.implied_kind(name(schedule), &[CONSTANT, TABLE, SINE]);
-    of_this_kind(form, kind, schedule, codec);
+    form.implied_kinds(name(schedule), &[CONSTANT, TABLE, SINE], |form, kind| {
+        of_this_kind(form, kind, schedule, codec);
+    });
 }
 
 /// Delay of a link.
 pub(super) fn delay(form: &mut Form<'_>, schedule: &mut Schedule<Duration>, series: &mut Option<Series>) {
-    let kind = form.implied_kind(name(schedule), &[CONSTANT, RECORDED, SINE]);
+    form.implied_kinds(name(schedule), &[CONSTANT, RECORDED, SINE], |form, kind| {
+        delay_of_kind(form, kind, schedule, series);
+    });
+}
+
+fn delay_of_kind(
+    form: &mut Form<'_>,
+    kind: &'static str,
+    schedule: &mut Schedule<Duration>,
+    series: &mut Option<Series>,
+) {
     if kind == "table" && recorded::is_meant(form, series) {
         let (points, interpolation, repeat_every) = table_of(schedule);
         let read = |value: &Value| TIME.read(value).map(Some);
@@ -42,12 +53,20 @@ pub(super) fn delay(form: &mut Form<'_>, schedule: &mut Schedule<Duration>, seri
     }
     *series = None;
     of_this_kind(form, kind, schedule, &TIME);
+    if form.lists() && kind == "table" {
+        recorded::list_keys(form);
+    }
 }
 
 /// Rate of a link, or its packet-delivery trace.
 pub(super) fn rate(form: &mut Form<'_>, link: &mut LinkConfig, recordings: &mut Recordings) {
     let current = if link.opportunities.is_some() { "deliveries" } else { name(&link.rate) };
-    let kind = form.implied_kind(current, &[CONSTANT, DELIVERIES, RECORDED, SINE]);
+    form.implied_kinds(current, &[CONSTANT, DELIVERIES, RECORDED, SINE], |form, kind| {
+        rate_of_kind(form, kind, link, recordings);
+    });
+}
+
+fn rate_of_kind(form: &mut Form<'_>, kind: &'static str, link: &mut LinkConfig, recordings: &mut Recordings) {
     if kind == "deliveries" {
         recordings.rate = None;
         return recorded::deliveries(form, link, &mut recordings.deliveries);
@@ -72,6 +91,9 @@ pub(super) fn rate(form: &mut Form<'_>, link: &mut LinkConfig, recordings: &mut 
     }
     recordings.rate = None;
     of_this_kind(form, kind, &mut link.rate, &RATE);
+    if form.lists() && kind == "table" {
+        recorded::list_keys(form);
+    }
 }
 
 /// Returns the parts of a table. A schedule of another form is converted to one.

@@ -92,14 +92,16 @@ fn idle(form: &mut Form<'_>, idle: &mut Idle) {
         Idle::Fixed(time) => ("fixed", time),
         Idle::Exponential(mean) => ("exponential", mean),
     };
-    *idle = match form.implied_kind(current, IDLE_KINDS) {
-        "exponential" => Idle::Exponential(time),
-        _ => Idle::Fixed(time),
-    };
-    match idle {
-        Idle::Fixed(time) => form.field("fixed", time, &TIME),
-        Idle::Exponential(mean) => form.field("exponential-mean", mean, &TIME),
-    }
+    form.implied_kinds(current, IDLE_KINDS, |form, kind| {
+        *idle = match kind {
+            "exponential" => Idle::Exponential(time),
+            _ => Idle::Fixed(time),
+        };
+        match idle {
+            Idle::Fixed(time) => form.field("fixed", time, &TIME),
+            Idle::Exponential(mean) => form.field("exponential-mean", mean, &TIME),
+        }
+    });
 }
 
 fn on_off(form: &mut Form<'_>, config: &mut on_off::Config) {

@@ -15,7 +15,9 @@ impl Form<'_> {
         mut describe: impl FnMut(&mut Form<'_>, &mut T),
     ) {
         self.choose(typed, name, each, &mut describe);
-        describe(self, typed);
+        if !self.lists() {
+            describe(self, typed);
+        }
     }
 
     /// As [`Form::variant`] without the keys of the kind, which the caller describes.
@@ -41,6 +43,13 @@ impl Form<'_> {
                 }
             }
             Self::Show(table) => table.put("kind", Node::computed(Value::Text(current.to_owned()))),
+            Self::List(listing) => {
+                let names: Vec<_> = each.iter().map(&name).collect();
+                listing.kinds(current, &names);
+                for (mut one, name) in each.into_iter().zip(names) {
+                    listing.of_kind(name, |form| describe(form, &mut one));
+                }
+            }
         }
     }
 
@@ -61,24 +70,42 @@ impl Form<'_> {
         });
     }
 
-    /// Key `kind` alone, if the kinds are not variants of one value. `current` is the kind if the table names none.
-    pub fn kind(&mut self, current: &'static str, kinds: &[Keys]) -> &'static str {
+    /// Key `kind` alone, if the kinds are not variants of one value. `current` is the kind if the table names none. `describe`
+    /// gets the kind.
+    pub fn kinds(
+        &mut self,
+        current: &'static str,
+        kinds: &[Keys],
+        describe: impl FnMut(&mut Form<'_>, &'static str),
+    ) {
         match self {
             Self::Read(reading) => reading.name_key("kind"),
             Self::Show(table) => table.put("kind", Node::computed(Value::Text(current.to_owned()))),
+            Self::List(listing) => {
+                listing.kinds(current, &kinds.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+            }
         }
-        self.implied_kind(current, kinds)
+        self.implied_kinds(current, kinds, describe);
     }
 
-    /// As [`Form::kind`] for a table whose other keys alone select the kind.
-    pub fn implied_kind(&mut self, current: &'static str, kinds: &[Keys]) -> &'static str {
-        match self {
+    /// As [`Form::kinds`] for a table whose other keys alone select the kind.
+    pub fn implied_kinds(
+        &mut self,
+        current: &'static str,
+        kinds: &[Keys],
+        mut describe: impl FnMut(&mut Form<'_>, &'static str),
+    ) {
+        let kind = match self {
             Self::Read(reading) => {
                 let kinds = kinds.iter().map(|&(name, keys)| Kind { name, keys: keys.to_vec() });
                 reading.kind(current, kinds.collect())
             }
             Self::Show(_) => current,
-        }
+            Self::List(listing) => {
+                return kinds.iter().for_each(|(kind, _)| listing.of_kind(kind, |form| describe(form, kind)));
+            }
+        };
+        describe(self, kind);
     }
 }
 

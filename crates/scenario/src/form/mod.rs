@@ -1,23 +1,29 @@
-//! One description of a table serves to read it, to show it and to list its keys.
+//! One description of a table serves to read it, to show it and to list its keys for the reference.
 //!
 //! A describing function names a table's keys in order, each with its variable. When a [`Form`] reads, a present key
 //! replaces the variable; an absent key keeps its value, which is the default. When a [`Form`] shows, every variable
-//! becomes an entry. All keys that are not named are mistakes.
+//! becomes an entry. When it lists, every key of every kind becomes a line of the reference. All keys that are not named are
+//! mistakes.
 
 mod kind;
+mod listing;
 mod reading;
 
+pub use listing::Key;
+pub(crate) use listing::{Listing, list};
 pub(crate) use reading::{Reading, Report};
 
 use crate::tree::{Node, Table, Value};
 use crate::unit::Codec;
 
-/// A table that is read or shown.
+/// A table that is read, shown or listed.
 pub(crate) enum Form<'a> {
     /// Reads the present keys.
     Read(Reading<'a>),
     /// Collects the entries to show.
     Show(Table),
+    /// Collects the keys of all kinds for the reference.
+    List(Listing),
 }
 
 /// Name of a kind, and the keys that only this kind has, besides `kind`.
@@ -62,16 +68,21 @@ impl Shorthand {
 }
 
 impl Form<'_> {
-    /// True when reading, false when showing.
+    /// True when reading.
     pub fn reads(&self) -> bool {
         matches!(self, Self::Read(_))
+    }
+
+    /// True when listing.
+    pub fn lists(&self) -> bool {
+        matches!(self, Self::List(_))
     }
 
     /// True if `key` is written in this table.
     pub fn has(&self, key: &str) -> bool {
         match self {
             Self::Read(reading) => reading.get(key).is_some(),
-            Self::Show(_) => false,
+            Self::Show(_) | Self::List(_) => false,
         }
     }
 
@@ -81,7 +92,7 @@ impl Form<'_> {
             Self::Read(reading) => {
                 reading.get(key).is_some_and(|node| node.as_table().is_none_or(|table| table.bare.is_some()))
             }
-            Self::Show(_) => false,
+            Self::Show(_) | Self::List(_) => false,
         }
     }
 
@@ -97,13 +108,16 @@ impl Form<'_> {
         match self {
             Self::Read(reading) => reading.field(key, typed, codec),
             Self::Show(table) => table.put(key, Node::computed(codec.show(typed))),
+            Self::List(listing) => listing.add(key, codec.accepted(), Some(codec.show(typed).to_string())),
         }
     }
 
     /// Names a required key. In a table of differences it is optional.
     pub fn required<T>(&mut self, key: &'static str, typed: &mut T, codec: &impl Codec<T>) {
-        if let Self::Read(reading) = self {
-            reading.require(key, &codec.accepted());
+        match self {
+            Self::Read(reading) => reading.require(key, &codec.accepted()),
+            Self::List(listing) => return listing.add(key, codec.accepted(), None),
+            Self::Show(_) => {}
         }
         self.field(key, typed, codec);
     }
@@ -116,6 +130,7 @@ impl Form<'_> {
                 let shown = show(describe);
                 table.put(key, Node::computed(shorthand.abbreviate(shown)));
             }
+            Self::List(listing) => listing.table(key, shorthand, describe),
         }
     }
 
@@ -136,8 +151,8 @@ impl Form<'_> {
     /// Names a table of the keys of this one whose values differ, such as the other direction of a link.
     pub fn differing(&mut self, key: &'static str, describe: impl FnOnce(&mut Form<'_>)) {
         let base = match self {
-            Self::Read(_) => Table::default(),
             Self::Show(table) => table.clone(),
+            Self::Read(_) | Self::List(_) => Table::default(),
         };
         self.differing_from(&base, key, describe);
     }
@@ -145,6 +160,9 @@ impl Form<'_> {
     /// Names a table of the keys of `base` whose values differ.
     pub fn differing_from(&mut self, base: &Table, key: &'static str, describe: impl FnOnce(&mut Form<'_>)) {
         match self {
+            Self::List(listing) => {
+                listing.add(key, "a table of the keys that differ".to_owned(), Some(String::new()))
+            }
             Self::Read(reading) => reading.differing(key, describe),
             Self::Show(table) => {
                 let mut shown = show(describe);
@@ -172,6 +190,7 @@ impl Form<'_> {
                     group.put(thing.name(), Node::computed(Value::Table(shown)));
                 }
             }
+            Self::List(listing) => listing.named(key, |form| describe(form, &mut T::named("NAME"))),
         }
     }
 }
@@ -190,7 +209,7 @@ pub(crate) fn show(describe: impl FnOnce(&mut Form<'_>)) -> Table {
     describe(&mut form);
     match form {
         Form::Show(table) => table,
-        Form::Read(_) => unreachable!("a form does not change what it is for"),
+        _ => unreachable!("a form does not change what it is for"),
     }
 }
 

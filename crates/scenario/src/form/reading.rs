@@ -311,6 +311,6 @@ pub(super) fn keys_of(describe: impl FnOnce(&mut Form<'_>)) -> Vec<&'static str>
             reading.keys.append(&mut reading.other_keys);
             reading.keys
         }
-        Form::Show(_) => unreachable!("a form does not change what it is for"),
+        _ => unreachable!("a form does not change what it is for"),
     }
 }

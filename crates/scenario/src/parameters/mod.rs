@@ -5,5 +5,5 @@
 mod read;
 mod show;
 
-pub(crate) use read::read;
+pub(crate) use read::{accepted, read};
 pub(crate) use show::show;

@@ -35,6 +35,14 @@ pub(crate) fn read(law: &str, entries: &[&Entry]) -> Result<Algorithm, Fault> {
     Ok(algorithm.expect("the name was resolved before"))
 }
 
+/// Returns the description of the values that the parameter `key` accepts.
+pub(crate) fn accepted(law: &str, key: &str) -> String {
+    // No parameter is a list.
+    let node = Node::computed(Value::List(Vec::new()));
+    let entry = Entry { key: key.to_owned(), place: node.place.clone(), node };
+    read(law, &[&entry]).err().map(|fault| fault.accepted).unwrap_or_default()
+}
+
 impl Fault {
     fn of_value(accepted: impl fmt::Display) -> Self {
         let accepted = match accepted.to_string().as_str() {

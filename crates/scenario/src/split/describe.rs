@@ -12,11 +12,11 @@ use crate::unit::{Bytes, Codec, OrWord, RATE, Refused, TEXT, TIME, Words};
 
 const DATAPATHS: Words<Datapath> = Words(&[("kernel", Datapath::Kernel), ("engine", Datapath::Engine)]);
 const OPENINGS: Words<Opening> = Words(&[("server-first", Opening::ServerFirst), ("early", Opening::Early)]);
-/// Slowest pacing rate: the kernel sends less than a segment a minute below it.
+/// Minimum pacing rate. Below it the kernel sends less than one segment per minute.
 const LEAST_RATE_BPS: u64 = 1_000;
 const CC: Shorthand = Shorthand { word: Some("name"), number: None, list: None };
 
-/// What a description of a proxy is for.
+/// User of a proxy's description.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     /// A proxy on a real link.
@@ -25,10 +25,10 @@ pub(crate) enum Purpose {
     Simulated,
 }
 
-/// The keys that proxies of scenarios and of real links have in common.
+/// Keys that proxies of scenarios and of real links share.
 pub(crate) const KEYS: [&str; 4] = ["satellite", "clients", "buffer", "syn"];
 
-/// Reads or shows them.
+/// Reads or shows these keys.
 pub(crate) fn split(form: &mut Form<'_>, split: &mut Split, purpose: Purpose) {
     for (key, side) in [("satellite", &mut split.satellite), ("clients", &mut split.clients)] {
         form.table(key, Shorthand { word: Some("cc"), ..Shorthand::NONE }, |form| {
@@ -53,10 +53,11 @@ fn one_side(form: &mut Form<'_>, which: &str, side: &mut Side, purpose: Purpose)
     form.field("keepalive", &mut side.keepalive, &OrWord("off", Keepalive));
 }
 
-/// `"20 Mbit/s"` for each connection, or a table that says which connections share the rate.
+/// Reads or shows a rate limit: `"20 Mbit/s"` for each connection, or a table with the connections that share the
+/// rate.
 fn rate_limit(form: &mut Form<'_>, limit: &mut Option<RateLimit>) {
     const KEY: &str = "rate-limit";
-    if !form.reads() && limit.is_none_or(|limit| limit.per == Scope::Connection) {
+    if matches!(form, Form::Show(_)) && limit.is_none_or(|limit| limit.per == Scope::Connection) {
         return form.field(KEY, &mut limit.map(|limit| limit.rate), &OrWord("none", PacedRate));
     }
     let (mut rate, mut per) = limit.map_or((None, Scope::default()), |limit| (Some(limit.rate), limit.per));
@@ -67,7 +68,7 @@ fn rate_limit(form: &mut Form<'_>, limit: &mut Option<RateLimit>) {
     *limit = rate.map(|rate| RateLimit { rate, per });
 }
 
-/// The name of an algorithm and, with our own TCP, its parameters.
+/// Reads or shows an algorithm's name and, with the engine, its parameters.
 fn algorithm(form: &mut Form<'_>, side: &mut Side, purpose: Purpose, datapath: Datapath) {
     form.field("name", &mut side.cc, &TEXT);
     let is_ours = purpose == Purpose::Simulated || datapath == Datapath::Engine;
@@ -85,11 +86,12 @@ fn algorithm(form: &mut Form<'_>, side: &mut Side, purpose: Purpose, datapath: D
                 table.put(&entry.key, entry.node);
             }
         }
+        Form::List(_) => {}
     }
 }
 
 fn of_the_engine(reading: &mut Reading<'_>, side: &mut Side, purpose: Purpose, node: &Node) {
-    // A simulation has no kernel whose algorithm the word could leave alone: it is that of the flow.
+    // In a simulation `default` is the flow's algorithm.
     let name = match purpose {
         Purpose::Simulated if side.cc == USUAL => return,
         Purpose::Simulated => registered(&side.cc),
@@ -107,7 +109,7 @@ fn of_the_engine(reading: &mut Reading<'_>, side: &mut Side, purpose: Purpose, n
     side.law = crate::describe::read_parameters(reading, name);
 }
 
-/// Congestion controls of Linux that have names of the engine's algorithms.
+/// Linux congestion controls with the name of an engine algorithm.
 const OF_LINUX_TOO: [&str; 10] =
     ["reno", "cubic", "bbr", "bic", "highspeed", "hybla", "scalable", "vegas", "veno", "westwood"];
 
@@ -128,20 +130,20 @@ fn of_the_kernel(reading: &mut Reading<'_>, side: &Side, node: &Node) {
     }
 }
 
-/// Name in Linux of an algorithm that `bentpipe kernel load` brings.
+/// Returns the Linux name of an algorithm that `bentpipe kernel load` loads.
 fn kernel_name(name: &str) -> String {
     let name = name.replace('-', "_");
     if name.len() + 3 < 16 { format!("bp_{name}") } else { format!("bp_{}", name.replace('_', "")) }
 }
 
-/// Names of congestion controls in Linux have at most 15 characters.
+/// True for a possible name of a Linux congestion control: at most 15 characters.
 fn is_kernel_name(name: &str) -> bool {
     let name = without_kernel(name);
     (1..16).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
-/// Which connections share a rate.
+/// Codec of the connections that share a rate.
 struct SharedBy;
 
 impl Codec<Scope> for SharedBy {
@@ -169,10 +171,10 @@ impl Codec<Scope> for SharedBy {
     }
 }
 
-/// `"/32, /64"`: how many bits of an IPv4 address, and of an IPv6 address, tell clients apart.
+/// Codec of prefix lengths such as `"/32, /64"`: the bits of IPv4 and IPv6 addresses that identify a client.
 pub(crate) struct PrefixLengths;
 
-/// `"/32, /64"`
+/// Codec of prefix lengths.
 pub(crate) const CLIENT: PrefixLengths = PrefixLengths;
 
 impl Codec<ClientPrefix> for PrefixLengths {
@@ -199,10 +201,10 @@ impl Codec<ClientPrefix> for PrefixLengths {
     }
 }
 
-/// A time after which the kernel can ask an idle peer.
+/// Codec of an idle time before the kernel probes the peer.
 struct Keepalive;
 
-/// Linux counts this time in seconds, in 15 bits (`MAX_TCP_KEEPIDLE`).
+/// Limit of Linux: 15 bits of seconds (`MAX_TCP_KEEPIDLE`).
 const LONGEST_KEEPALIVE: Duration = Duration::from_secs(32_767);
 
 impl Codec<Duration> for Keepalive {
@@ -219,7 +221,7 @@ impl Codec<Duration> for Keepalive {
     }
 }
 
-/// A rate that the kernel can pace.
+/// Codec of a rate that the kernel can pace.
 struct PacedRate;
 
 impl Codec<Rate> for PacedRate {

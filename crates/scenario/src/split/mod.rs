@@ -1,4 +1,4 @@
-//! What a split-connection proxy does with a connection, in the same words in a scenario and on a real link.
+//! Settings of a split-connection proxy, with the same keys in a scenario and on a real link.
 
 mod describe;
 mod model;

@@ -6,69 +6,69 @@ use bentpipe_tcp::Recovery;
 
 use crate::algorithm::resolve_cc;
 
-/// What stands for the congestion control that would be used without a proxy.
+/// Name of the congestion control that would be used without a proxy.
 pub(super) const USUAL: &str = "default";
-/// Bounds in bytes of what waits for its first transmission where nothing but the path bounds it.
+/// Bounds of [`Split::most_unsent`] in bytes with `buffer = "auto"`.
 const LEAST_UNSENT: u64 = 256 << 10;
 const MOST_UNSENT: u64 = 16 << 20;
-/// Bytes kept in a direction where nothing but the path bounds them.
+/// Bytes kept in each direction with `buffer = "auto"`.
 const MOST_KEPT: u64 = 32 << 20;
-/// Default of [`Side::keepalive`]: below 4 minutes, the shortest idle timeout of the load balancers in common use, and below the 5 to 30 minutes
-/// of stateful firewalls and carrier NATs.
+/// Default of [`Side::keepalive`]. It is below 4 minutes, the shortest idle timeout of common load balancers, and
+/// below the 5 to 30 minutes of stateful firewalls and carrier NATs.
 const KEEPALIVE: Duration = Duration::from_secs(180);
 
-/// What a split-connection proxy does with a connection: the same table in a scenario (`[node.NAME]` of kind `proxy`) and in the configuration of
-/// a proxy on a real link (`[[class]]`).
+/// Settings of a split-connection proxy: a table `[node.NAME]` of kind `proxy` in a scenario, or a `[[class]]` of a
+/// proxy on a real link.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Split {
-    /// The half over the satellite.
+    /// Half of a connection over the satellite.
     pub satellite: Side,
-    /// The half towards the clients.
+    /// Half of a connection towards the clients.
     pub clients: Side,
-    /// Bytes kept at most in each direction of a connection; by the measured bandwidth-delay product if absent.
+    /// Maximum bytes kept in each direction of a connection; from the measured bandwidth-delay product if absent.
     pub buffer: Option<u64>,
-    /// When a SYN is answered.
+    /// Time of the answer to a SYN.
     pub syn: Opening,
 }
 
-/// One half of a connection.
+/// Settings of one half of a connection.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Side {
-    /// Congestion control of what the proxy sends there, as the user named it; `default` is what the machine has chosen or, in a
-    /// simulation, that of the flow.
+    /// Congestion control of the proxy's sender, as named by the user. `default` is the machine's choice or, in a
+    /// simulation, the flow's algorithm.
     pub cc: String,
-    /// The algorithm with its parameters, if the user gave some.
+    /// The algorithm with its parameters, if the user set some.
     pub law: Option<Algorithm>,
-    /// Which TCP runs there; without effect in a simulation.
+    /// TCP implementation of this half; no effect in a simulation.
     pub datapath: Datapath,
-    /// Most that is sent there; as much as congestion control allows if absent.
+    /// Maximum sending rate; only congestion control limits the rate if absent.
     pub rate_limit: Option<RateLimit>,
-    /// How long a connection is silent before its end there is asked whether it still exists; never if absent. Without effect in a simulation.
+    /// Idle time after which the end is probed; never if absent. No effect in a simulation.
     pub keepalive: Option<Duration>,
 }
 
-/// A bound of what is sent on one side.
+/// Limit of the sending rate on one side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateLimit {
-    /// Payload and headers of a single connection; payload of several.
+    /// Rate of payload and headers for a single connection, of payload for several.
     pub rate: Rate,
-    /// Which connections share the rate. In a simulation each connection has a limit of its own.
+    /// Connections that share the rate. In a simulation each connection has its own limit.
     pub per: Scope,
 }
 
-/// Which connections share a rate limit.
+/// Connections that share a rate limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Scope {
-    /// None: each connection has a limit of its own.
+    /// Each connection has its own limit.
     #[default]
     Connection,
     /// All connections of the class.
     Class,
-    /// Connections of the class that one client has opened.
+    /// Connections of the class from the same client.
     Client(ClientPrefix),
 }
 
-/// How many bits of an address tell clients apart.
+/// Prefix lengths that identify a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClientPrefix {
     /// Bits of an IPv4 address.
@@ -77,22 +77,22 @@ pub struct ClientPrefix {
     pub v6: u8,
 }
 
-/// Which TCP runs one half of a connection.
+/// TCP implementation of one half of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Datapath {
     /// The kernel of this machine.
     Kernel,
-    /// Our engine, in user space.
+    /// Bentpipe's engine, in user space.
     Engine,
 }
 
-/// When the proxy answers the SYN of a client.
+/// Time at which the proxy answers the SYN of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Opening {
-    /// When the server has answered: failures are those of the server.
+    /// After the server's answer: the client learns of the server's failures.
     #[default]
     ServerFirst,
-    /// At once: a round trip over the satellite is saved, and a failure is known only afterwards.
+    /// At once: this saves a round trip over the satellite, but the client learns of a failure only afterwards.
     Early,
 }
 
@@ -126,14 +126,14 @@ impl std::fmt::Display for ClientPrefix {
 }
 
 impl Default for ClientPrefix {
-    /// An IPv4 address, or the network of an IPv6 address, in which every host has many.
+    /// A whole IPv4 address, or the /64 of an IPv6 address, because an IPv6 host has many addresses.
     fn default() -> Self {
         Self { v4: 32, v6: 64 }
     }
 }
 
 impl ClientPrefix {
-    /// The network that stands for the client with this address: its first address.
+    /// Returns the network of the client with this address, as its first address.
     pub fn of(self, address: IpAddr) -> IpAddr {
         match address {
             IpAddr::V4(address) => {
@@ -149,40 +149,41 @@ impl ClientPrefix {
 }
 
 impl Side {
-    /// Name of the congestion control in Linux; none for what the machine has chosen.
+    /// Returns the Linux name of the congestion control; `None` for the machine's choice.
     pub fn kernel_cc(&self) -> Option<&str> {
         Some(without_kernel(&self.cc)).filter(|name| *name != USUAL)
     }
 
-    /// The algorithm of the engine that stands for the one that is named, and its recovery if the name brings one; none for that of the flow.
+    /// Returns the engine's algorithm for the name, with the recovery if the name includes one; `None` for the flow's
+    /// algorithm.
     pub fn algorithm(&self) -> Option<(Algorithm, Option<Recovery>)> {
         let name = registered(&self.cc);
         let (usual, recovery) = resolve_cc(name).ok()?;
-        // In Linux the name says nothing of how losses are repaired.
+        // A Linux name does not select the loss recovery.
         let recovery = recovery.filter(|_| self.datapath == Datapath::Engine || name != "reno");
         Some((self.law.clone().unwrap_or(usual), recovery))
     }
 }
 
-/// A name of Linux without the word that says so.
+/// Returns a Linux name without the prefix `kernel:`.
 pub(super) fn without_kernel(name: &str) -> &str {
     name.strip_prefix("kernel:").unwrap_or(name)
 }
 
-/// The registered algorithm that a name of Linux stands for, among them those that `bentpipe kernel load` brings.
+/// Returns the registered algorithm for a Linux name, also for names that `bentpipe kernel load` makes.
 pub(super) fn registered(name: &str) -> &str {
     let name = without_kernel(name);
     name.strip_prefix("bp_").unwrap_or(name)
 }
 
 impl Split {
-    /// Bytes kept at most in each direction.
+    /// Returns the maximum bytes kept in each direction.
     pub fn most_kept(&self) -> u64 {
         self.buffer.unwrap_or(MOST_KEPT)
     }
 
-    /// Bytes that may wait for their first transmission on a path of this bandwidth-delay product (in bytes): two of them with `buffer = "auto"`,
-    /// enough for the sender never to run dry and no more, between 256 KiB and 16 MiB.
+    /// Returns the maximum bytes that wait for their first transmission, for this bandwidth-delay product in bytes.
+    /// With `buffer = "auto"` it is two of them, between 256 KiB and 16 MiB: the sender never runs dry.
     pub fn most_unsent(&self, product_bytes: u64) -> u64 {
         match self.buffer {
             Some(bytes) => bytes,
