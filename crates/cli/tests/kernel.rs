@@ -323,6 +323,63 @@ fn the_default_of_the_system_is_not_unloaded() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("default"), "{output:?}");
 }
 
+/// A network namespace that `ip netns exec` enters, with a mount namespace of its own for each command.
+struct Entered(String);
+
+impl Entered {
+    fn new() -> Self {
+        let name = format!("bp-exec-{}", std::process::id());
+        let added = Command::new("ip").args(["netns", "add", &name]).output().expect("iproute2 is there");
+        assert!(added.status.success(), "{added:?}");
+        Self(name)
+    }
+
+    /// Runs a script of the shell, in which `bentpipe` is this program.
+    fn run(&self, script: &str) -> Output {
+        let script = format!("bentpipe() {{ {} \"$@\"; }}; {script}", env!("CARGO_BIN_EXE_bentpipe"));
+        let words = ["netns", "exec", &self.0, "sh", "-c", &script];
+        Command::new("ip").args(words).output().expect("iproute2 is there")
+    }
+
+    fn done(&self, script: &str) -> String {
+        let output = self.run(script);
+        assert!(output.status.success(), "{script}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let _ = Command::new("ip").args(["netns", "delete", &self.0]).output();
+    }
+}
+
+#[test]
+fn what_is_loaded_in_a_network_namespace_outlives_the_command_its_interface_and_an_unload_elsewhere() {
+    let Some(_alone) = ready() else { return };
+    if lacks_groups() {
+        return;
+    }
+    let _clean = Clean;
+    let there = Entered::new();
+    there.done("bentpipe kernel load veno");
+    assert!(offered().contains("bp_veno"), "gone with the mount namespace of the command");
+    let make = "ip link add a0 type veth peer name b0 && ip addr replace 10.71.9.1/24 dev a0 && ip link set a0 up && ip link set b0 up";
+    there.done(&format!("{make} && bentpipe kernel use veno --interface a0"));
+    assert!(there.done("bentpipe kernel status").contains("a0"));
+    there.done(&format!("ip link del a0 && {make}"));
+    let status = there.done("bentpipe kernel status");
+    assert!(status.lines().any(|line| line.contains("a0") && !line.contains("absent")), "{status}");
+    there.done("bentpipe kernel use none --interface a0");
+    // The default there holds it.
+    there.done("echo bp_veno > /proc/sys/net/ipv4/tcp_congestion_control");
+    let words = refused(&["kernel", "unload", "veno"], 2);
+    assert!(words.contains(&there.0) && words.contains("default"), "{words}");
+    there.done("echo cubic > /proc/sys/net/ipv4/tcp_congestion_control");
+    done(&["kernel", "unload", "veno"]);
+    assert!(is_soon_offered_no_more("bp_veno"));
+}
+
 fn control_of(stream: &TcpStream) -> String {
     let script = "import socket,sys\nprint(socket.socket(fileno=int(sys.argv[1])).getsockopt(6,13,16).rstrip(b'\\0').decode())";
     let fd = stream.as_raw_fd();
