@@ -23,6 +23,8 @@ const DIGITS: usize = 64;
 
 /// What the receiver says in the end.
 const SAME: &str = "same";
+/// What the sender says instead of the size, if the receiver has something else than the beginning of the file.
+const OTHER: &str = "other";
 const DIFFERENT: &str = "different";
 
 /// A digest in hexadecimal digits.
@@ -45,6 +47,8 @@ pub struct Offer {
     read: u64,
     /// What the receiver has: bytes and digits.
     theirs: Option<(u64, String)>,
+    /// Why nothing of the file is sent.
+    refusal: Option<String>,
 }
 
 /// The rest of an offered file, with what stands around it.
@@ -55,6 +59,8 @@ pub struct Rest {
     hash: Sha256,
     /// Of the whole file, once they are out.
     digits: Option<String>,
+    /// Only the head is sent.
+    is_refusal: bool,
 }
 
 impl Offer {
@@ -72,7 +78,7 @@ impl Offer {
             return Err(refused(&path.display().to_string()));
         }
         let (hash, path, total) = (Sha256::new(), path.to_owned(), metadata.len());
-        Ok(Self { file, path, total, hash, read: 0, theirs: None })
+        Ok(Self { file, path, total, hash, read: 0, theirs: None, refusal: None })
     }
 
     /// True once the receiver has said what it has: then there may be much to read.
@@ -92,15 +98,9 @@ impl Offer {
             let bytes = words.next().and_then(|word| word.parse().ok()).ok_or_else(|| strange(line))?;
             self.theirs = Some((bytes, words.next().unwrap_or_default().to_owned()));
         }
-        let Some((bytes, digits)) = &self.theirs else { return Ok(None) };
-        let wrong = || {
-            Failure::Work(format!(
-                "the receiver has {bytes} bytes that are not the beginning of {}; nothing was sent. There, remove the file that ends in .part",
-                self.path.display()
-            ))
-        };
-        if *bytes > self.total {
-            return Err(wrong());
+        let Some((bytes, digits)) = self.theirs.clone() else { return Ok(None) };
+        if bytes > self.total {
+            return self.refuse(bytes).map(Some);
         }
         let unreadable =
             |error: io::Error| Failure::Work(format!("cannot read {}: {error}", self.path.display()));
@@ -108,11 +108,11 @@ impl Offer {
         self.file.read_exact(&mut piece).map_err(unreadable)?;
         self.hash.update(&piece);
         self.read += piece.len() as u64;
-        if self.read < *bytes {
+        if self.read < bytes {
             return Ok(None);
         }
-        if hex(&self.hash.clone().finalize()) != *digits {
-            return Err(wrong());
+        if hex(&self.hash.clone().finalize()) != digits {
+            return self.refuse(bytes).map(Some);
         }
         Ok(Some(Rest {
             head: format!("{WORD} {}\n", self.total).into_bytes(),
@@ -120,7 +120,31 @@ impl Offer {
             left: self.total - bytes,
             hash: self.hash.clone(),
             digits: None,
+            is_refusal: false,
         }))
+    }
+
+    /// Why nothing of the file is sent, if so.
+    pub fn refusal(&self) -> Option<String> {
+        self.refusal.clone()
+    }
+
+    /// Tells the receiver that it has something else.
+    fn refuse(&mut self, bytes: u64) -> Result<Rest, Failure> {
+        self.refusal = Some(format!(
+            "the receiver has {bytes} bytes that are not the beginning of {}; nothing was sent. There, remove the file that ends in .part",
+            self.path.display()
+        ));
+        let unreadable =
+            |error: io::Error| Failure::Work(format!("cannot read {}: {error}", self.path.display()));
+        Ok(Rest {
+            head: format!("{WORD} {OTHER}\n").into_bytes(),
+            file: self.file.try_clone().map_err(unreadable)?,
+            left: 0,
+            hash: Sha256::new(),
+            digits: None,
+            is_refusal: true,
+        })
     }
 
     /// What the receiver's last word means, given all that it said.
@@ -148,7 +172,7 @@ impl Rest {
     /// The next piece, of at most so many bytes; empty at the end.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.head.is_empty() && self.left == 0 {
-            if self.digits.is_some() {
+            if self.digits.is_some() || self.is_refusal {
                 return Ok(0);
             }
             let digits = hex(&self.hash.clone().finalize());
@@ -183,6 +207,8 @@ pub struct Partial {
     /// A line that is not complete yet.
     line: Vec<u8>,
     same: Option<bool>,
+    /// The sender said that the part is not the beginning of its file.
+    is_foreign: bool,
 }
 
 impl Partial {
@@ -190,7 +216,7 @@ impl Partial {
     pub fn open(path: &Path) -> Result<Self, Failure> {
         if fs::symlink_metadata(path).is_ok() {
             return Err(Failure::Request(format!(
-                "{}: found something, accepted: a path where nothing is; nothing was written",
+                "{}: exists, so it was not overwritten; accepted: a path where nothing is",
                 path.display()
             )));
         }
@@ -217,7 +243,7 @@ impl Partial {
             }
         }
         let (path, total, line, same) = (path.to_owned(), None, Vec::new(), None);
-        Ok(Self { file, part, path, hash, have, total, line, same })
+        Ok(Self { file, part, path, hash, have, total, line, same, is_foreign: false })
     }
 
     /// What to say at first.
@@ -278,8 +304,21 @@ impl Partial {
         Ok(())
     }
 
-    fn announced(&self) -> Result<u64, Failure> {
+    /// True if the sender said that the part is not the beginning of its file: the same command would fail again.
+    pub fn is_foreign(&self) -> bool {
+        self.is_foreign
+    }
+
+    fn announced(&mut self) -> Result<u64, Failure> {
         let text = std::str::from_utf8(&self.line).ok().and_then(|text| text.strip_prefix(WORD));
+        if text.is_some_and(|text| text.trim() == OTHER) {
+            self.is_foreign = true;
+            return Err(Failure::Work(format!(
+                "{} holds {} bytes that are not the beginning of the sender's file; remove it, and the same command receives the whole file",
+                self.part.display(),
+                self.have
+            )));
+        }
         let total = text.and_then(|text| text.trim().parse().ok()).ok_or_else(|| strange(&self.line))?;
         if total < self.have { Err(strange(&self.line)) } else { Ok(total) }
     }
@@ -365,9 +404,16 @@ mod tests {
         let (_folder, data, got) = folder();
         for other in [&b"another beginning"[..], &[b'x'; 100]] {
             fs::write(got.with_file_name("got.part"), other).unwrap();
-            let greeting = Partial::open(&got).unwrap().greeting();
-            let why = sent(&mut Offer::of(&data).unwrap(), &greeting).unwrap_err().to_string();
+            let mut partial = Partial::open(&got).unwrap();
+            let mut offer = Offer::of(&data).unwrap();
+            let all = sent(&mut offer, &partial.greeting()).unwrap();
+            let why = offer.refusal().unwrap();
             assert!(why.contains("not the beginning"), "{why}");
+            let why = partial.take(&all).unwrap_err().to_string();
+            assert!(
+                partial.is_foreign() && why.contains("got.part holds") && why.contains("remove it"),
+                "{why}"
+            );
         }
     }
 

@@ -7,6 +7,9 @@ use crate::RtoBounds;
 /// The weight of a sample is a multiple of 2^-31.
 const WEIGHT_BITS: u32 = 31;
 
+/// A sample for the driver is a multiple of 2^10 ns: a connection has no room for more bits.
+const UNTAKEN_BITS: u32 = 10;
+
 /// Part of a flight covered by an ACK, in segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Coverage {
@@ -30,9 +33,11 @@ pub(super) struct RttEstimator {
     /// Timeout without back-off, kept because every ACK restarts the timer.
     base_rto: Duration,
     /// Consecutive doublings of the timeout.
-    back_off: u32,
+    back_off: u8,
     /// True before the first sample: the values are guesses that it replaces.
     guessed: bool,
+    /// Sample that the driver has not taken, in units of 2^[`UNTAKEN_BITS`] ns; zero without one.
+    untaken: u32,
 }
 
 impl RttEstimator {
@@ -47,6 +52,7 @@ impl RttEstimator {
             rounded: u64::MAX,
             back_off: 0,
             guessed: true,
+            untaken: 0,
         }
     }
 
@@ -57,6 +63,7 @@ impl RttEstimator {
     #[inline]
     pub fn sample(&mut self, rtt: Duration, coverage: Coverage, bounds: &RtoBounds) {
         self.min = self.min.min(rtt);
+        self.untaken = u32::try_from(rtt.as_nanos() >> UNTAKEN_BITS).unwrap_or(u32::MAX).max(1);
         if std::mem::take(&mut self.guessed) {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
@@ -82,6 +89,13 @@ impl RttEstimator {
             self.rttvar = rtt / 2;
             self.update_timeout(bounds);
         }
+    }
+
+    /// Returns the latest sample once, in whole units of 1.024 µs.
+    #[inline]
+    pub fn take_sample(&mut self) -> Option<Duration> {
+        let sample = std::mem::take(&mut self.untaken);
+        (sample != 0).then(|| Duration::from_nanos(u64::from(sample) << UNTAKEN_BITS))
     }
 
     /// Returns the timeout without back-off.
@@ -119,7 +133,7 @@ impl RttEstimator {
     }
 
     pub fn back_off(&mut self) {
-        self.back_off += 1;
+        self.back_off = self.back_off.saturating_add(1);
     }
 
     pub fn is_backed_off(&self) -> bool {
