@@ -334,7 +334,7 @@ class Comparison:
             "cc",
             f"{title}, {unit}" if unit else title,
             "fairness (Jain)",
-            "segments sent again",
+            "retransmitted segments",
             "timeouts",
             "seeds",
         ]

@@ -65,7 +65,8 @@ impl PySweep {
         }
         let threads = self::jobs(jobs)?;
         let (draft, set) = (scenario.draft.clone(), scenario.set.clone());
-        let wish = Wish { draft, set, cc, vary: self::vary(vary)?, seed, seeds, threads, memory };
+        let wish =
+            Wish { draft, set, cc, baseline: None, vary: self::vary(vary)?, seed, seeds, threads, memory };
         let prepared = wish.prepare().map_err(fault::request)?;
         let keeper =
             keep.map(|folder| Keeper::open(&folder, &prepared)).transpose().map_err(fault::request)?;

@@ -50,7 +50,7 @@ def test_a_run_writes_the_files_of_the_command_line(small, tmp_path):
     )
     bp.run(small, trace_file=paths["e.parquet"])
     assert all(path.stat().st_size > 500 for path in paths.values())
-    with pytest.raises(bp.RequestError, match="accepted: a path where nothing is"):
+    with pytest.raises(bp.RequestError, match="accepted: a path without a file"):
         bp.run(small, report=paths["b.pcapng"])
 
 

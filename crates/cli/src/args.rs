@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::kernel_args::{self, KernelArgs};
+use crate::origin::VERSION;
 #[cfg(feature = "pep")]
 use crate::pep_args::PepArgs;
 #[cfg(feature = "transfer")]
@@ -17,9 +18,9 @@ use crate::transfer_args::{self, ReceiveArgs, SendArgs};
 use bentpipe_lab::{Setting, Vary};
 use clap::{Parser, Subcommand, ValueEnum};
 
-/// Simulates, emulates and accelerates TCP over satellites
+/// Simulates and emulates TCP over satellite links, and speeds up real ones with a transparent proxy.
 #[derive(Debug, Parser)]
-#[command(name = "bentpipe", version, max_term_width = 110)]
+#[command(name = "bentpipe", version = VERSION, max_term_width = 110)]
 pub struct Args {
     /// The command.
     #[command(subcommand)]
@@ -151,6 +152,12 @@ pub struct RunArgs {
     /// Only these events and sources: `window,dropped`, `flow.bulk.0`, `link.satellite.forward`
     #[arg(long, value_name = "EVENT|SOURCE,...", value_delimiter = ',', requires = "trace")]
     pub trace_only: Vec<String>,
+    /// Write the load time of each page or file, as CSV or, if the name ends in .parquet, as Parquet
+    #[arg(long, value_name = "FILE")]
+    pub pages: Option<PathBuf>,
+    /// Write each change of the paths through a constellation, as CSV or Parquet: satellites, handovers, delay
+    #[arg(long, value_name = "FILE")]
+    pub paths: Option<PathBuf>,
     /// Write one row per flow as Parquet
     #[arg(long, value_name = "FILE.parquet")]
     pub out: Option<PathBuf>,
@@ -169,6 +176,9 @@ pub struct CompareArgs {
     /// varies one]
     #[arg(long, value_name = "A,B,...", value_delimiter = ',')]
     pub cc: Vec<String>,
+    /// Algorithm that the others are compared with, seed by seed [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub baseline: Option<String>,
     /// Key to vary with its values; several keys are combined
     #[arg(long, value_name = "KEY=V1,V2,...")]
     pub vary: Vec<Vary>,
@@ -241,6 +251,9 @@ pub struct PaperArgs {
 pub struct ListArgs {
     /// What to list
     pub what: Listed,
+    /// With `cc`: the parameters of the algorithms, their defaults and units
+    #[arg(long)]
+    pub parameters: bool,
     /// Write the list as JSON to standard output
     #[arg(long)]
     pub json: bool,

@@ -2,8 +2,8 @@
 
 use bentpipe_lab::report::{ComparePage, Example};
 use bentpipe_lab::{
-    Cell, Comparison, Measured, Plan, Prepared, Setting, Simulated, Unsimulated, Wanted, Wish, csv_table,
-    most_telling, run_all, simulate, table, threads,
+    Cell, Comparison, Measured, Origin, Plan, Prepared, Setting, Simulated, Unsimulated, Wanted, Wish,
+    WithOrigin, csv_table, most_telling, run_all, simulate, table, threads,
 };
 use bentpipe_scenario::Scenario;
 
@@ -13,7 +13,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
 use crate::tables::{self, Keeper};
-use crate::{run, show};
+use crate::{origin, run, show};
 
 /// The runs, and where their results go.
 struct Work {
@@ -25,6 +25,7 @@ struct Work {
     out: Option<Target>,
     report: Option<Target>,
     threads: usize,
+    origin: Origin,
 }
 
 /// Compares and shows.
@@ -33,7 +34,7 @@ pub fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::listen()?;
     let (comparison, failed) = work(&mut prepared, &interrupt)?;
     if args.json {
-        output::print_json(&comparison)?;
+        output::print_json(&WithOrigin { document: &comparison, origin: &prepared.origin })?;
     } else if !comparison.rows.is_empty() {
         output::print(&format!("{}\n", table::comparison(&comparison, output::look())))?;
     }
@@ -56,6 +57,7 @@ fn prepare(args: &CompareArgs) -> Result<Work, Failure> {
         draft: show::draft(&args.world, &args.proxies)?,
         set: args.world.set.iter().map(|setting| setting.key.clone()).collect(),
         cc: args.cc.clone(),
+        baseline: args.baseline.clone(),
         vary: args.vary.clone(),
         seed: args.seed,
         seeds: args.seeds,
@@ -70,6 +72,7 @@ fn prepare(args: &CompareArgs) -> Result<Work, Failure> {
     let beside = args.csv.as_ref().filter(|_| matches!(csv, Some(Target::Beside(..))));
     let legend = beside.map(|path| path.with_extension("columns.csv"));
     Ok(Work {
+        origin: origin::of(wish.draft.files()),
         keeper,
         csv,
         legend: output::open(legend.as_ref(), Kind::Columns)?,
@@ -103,7 +106,8 @@ fn work(prepared: &mut Work, interrupt: &Interrupt) -> Result<(Comparison, Optio
 fn write_files(work: Work, comparison: &Comparison, interrupt: &Interrupt) -> Result<(), Failure> {
     if let Some(target) = work.csv {
         let mut bytes = Vec::new();
-        csv_table::write(comparison, &mut bytes).map_err(|error| Failure::Work(error.to_string()))?;
+        csv_table::write((comparison, &work.origin), &mut bytes)
+            .map_err(|error| Failure::Work(error.to_string()))?;
         target.write(&bytes)?;
     }
     if let Some(target) = work.legend {
@@ -112,10 +116,11 @@ fn write_files(work: Work, comparison: &Comparison, interrupt: &Interrupt) -> Re
         target.write(&bytes)?;
     }
     if let Some(target) = work.out {
-        tables::write_runs(target, &work.prepared.base, comparison)?;
+        tables::write_runs(target, (&work.prepared.base, &work.origin), comparison)?;
     }
     if let Some(target) = work.report {
-        let html = page((work.prepared, comparison), (work.threads, interrupt), &output::typed())?;
+        let of = (work.threads, interrupt);
+        let html = page((work.prepared, comparison), of, (&output::typed(), &work.origin))?;
         target.write(html.as_bytes())?;
     }
     Ok(())
@@ -125,12 +130,12 @@ fn write_files(work: Work, comparison: &Comparison, interrupt: &Interrupt) -> Re
 pub fn page(
     (prepared, comparison): (Prepared, &Comparison),
     (threads, interrupt): (usize, &Interrupt),
-    command: &str,
+    (command, origin): (&str, &Origin),
 ) -> Result<String, Failure> {
     let Prepared { plan, scenarios, base } = prepared;
     let world = run::world(drawn((&plan, &scenarios), comparison).unwrap_or(&base))?;
     let examples = examples(&plan, scenarios, (comparison, threads, interrupt));
-    let provenance = run::provenance(&base, command);
+    let provenance = run::provenance((&base, origin), command);
     let page = ComparePage { provenance: &provenance, world: &world, comparison, examples: &examples };
     page.render().map_err(|error| Failure::Work(format!("report: {error}")))
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bentpipe_lab::report::RunPage;
-use bentpipe_lab::{Comparison, Prepared, Simulated, csv_table};
-use bentpipe_scenario::Scenario;
+use bentpipe_lab::{Comparison, Origin, Prepared, Simulated, csv_table};
+use bentpipe_scenario::{FilesRead, Scenario};
 use bentpipe_study::{Study, StudyOutcome};
 use bentpipe_table::{RecordBatch, SchemaRef};
 use clap::ValueEnum;
@@ -16,7 +16,7 @@ use crate::args::Listed;
 pub use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{Kind, Target};
-use crate::{compare, list as lists, paper, run, tables};
+use crate::{compare, list as lists, origin, paper, run, tables};
 
 /// Returns the document of `list WHAT --json`.
 ///
@@ -69,7 +69,7 @@ pub fn write_run(
     (scenario, run): (&Scenario, &Simulated),
     command: &str,
 ) -> Result<(), Failure> {
-    let (provenance, world) = (run::provenance(scenario, command), run::world(scenario)?);
+    let (provenance, world) = (run::provenance((scenario, &build()), command), run::world(scenario)?);
     let page = RunPage { provenance: &provenance, world: &world, outcome: &run.outcome, series: &run.series };
     let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
     Target::open(path, Kind::Report)?.write(html.as_bytes())
@@ -86,8 +86,13 @@ pub fn write_comparison(
     command: &str,
 ) -> Result<(), Failure> {
     let target = Target::open(path, Kind::Report)?;
-    let html = compare::page((prepared, comparison), (threads, &Interrupt::of(stop)), command)?;
+    let html = compare::page((prepared, comparison), (threads, &Interrupt::of(stop)), (command, &build()))?;
     target.write(html.as_bytes())
+}
+
+/// Returns the build of this library, for results whose files the caller read.
+fn build() -> Origin {
+    origin::of(FilesRead::new())
 }
 
 /// Writes the file of `compare --csv`.
@@ -97,7 +102,7 @@ pub fn write_comparison(
 pub fn write_csv(path: &Path, comparison: &Comparison) -> Result<(), Failure> {
     let target = Target::open(path, Kind::Runs)?;
     let mut bytes = Vec::new();
-    csv_table::write(comparison, &mut bytes).map_err(|error| Failure::Work(error.to_string()))?;
+    csv_table::write((comparison, &build()), &mut bytes).map_err(|error| Failure::Work(error.to_string()))?;
     target.write(&bytes)
 }
 

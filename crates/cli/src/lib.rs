@@ -18,6 +18,7 @@ mod kernel;
 #[cfg_attr(not(feature = "kernel"), allow(dead_code))]
 mod kernel_args;
 mod list;
+mod origin;
 mod output;
 #[cfg(feature = "studies")]
 mod paper;
@@ -57,7 +58,7 @@ mod transfer_args;
 use std::process::ExitCode;
 
 pub use bentpipe_cc as cc;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use failure::Failure;
 
@@ -108,7 +109,8 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> u8 {
                 failure.code()
             }
         },
-        Err(error) => {
+        Err(mut error) => {
+            drop_tip(&mut error);
             if let Some(failure) = absent(&error) {
                 eprintln!("bentpipe: {failure}");
                 return failure.code();
@@ -123,7 +125,17 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> u8 {
 fn command() -> ExitCode {
     match args::Args::try_parse() {
         Ok(args) => dispatch(args.command).unwrap_or_else(Failure::report),
-        Err(error) => absent(&error).map_or_else(|| refuse(&error), Failure::report),
+        Err(mut error) => {
+            drop_tip(&mut error);
+            absent(&error).map_or_else(|| refuse(&error), Failure::report)
+        }
+    }
+}
+
+/// Removes the advice to write an unknown option behind `--`: no command takes such a value, except that of `emulate`.
+fn drop_tip(error: &mut clap::Error) {
+    if error.kind() == ErrorKind::UnknownArgument {
+        error.remove(ContextKind::Suggested);
     }
 }
 

@@ -3,7 +3,7 @@
 use bentpipe_cc::{Custom, Entry, REGISTRY, SENDER_ONLY};
 use bentpipe_lab::table;
 use bentpipe_net::{LOSSES, QUEUES};
-use bentpipe_scenario::{TRAFFIC_KINDS, medium_kinds, node_kinds, own_algorithms};
+use bentpipe_scenario::{Draft, TRAFFIC_KINDS, medium_kinds, node_kinds, own_algorithms};
 use serde::Serialize;
 
 use crate::args::{ListArgs, Listed};
@@ -29,6 +29,10 @@ struct Paper {
 /// Prints a list.
 pub fn list(args: &ListArgs) -> Result<(), Failure> {
     match args.what {
+        Listed::Cc if args.parameters => parameters(args.json),
+        _ if args.parameters => Err(Failure::Request(
+            "--parameters: found another list, accepted: `bentpipe list cc --parameters`".into(),
+        )),
         Listed::Cc => algorithms(args.json),
         Listed::Scenarios => {
             let all = bentpipe_scenario::list();
@@ -106,6 +110,52 @@ fn algorithms(json: bool) -> Result<(), Failure> {
     )
 }
 
+/// A parameter of an algorithm: `flow.NAME.cc.PARAMETER` in a scenario.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+struct Parameter {
+    cc: &'static str,
+    parameter: String,
+    default: String,
+    unit: &'static str,
+}
+
+fn parameters(json: bool) -> Result<(), Failure> {
+    let mut all = Vec::new();
+    for entry in entries() {
+        all.extend(parameters_of(entry.name)?);
+    }
+    let row = |of: &Parameter| vec![of.cc.into(), of.parameter.clone(), of.default.clone(), of.unit.into()];
+    print(json, &all, all.iter().map(row).collect())
+}
+
+/// Returns the parameters of an algorithm, from a scenario that shows every default.
+fn parameters_of(cc: &'static str) -> Result<Vec<Parameter>, Failure> {
+    let mut draft = Draft::load("geo-single")?;
+    draft.set_cc(cc)?;
+    let text = draft.scenario()?.to_toml();
+    let lines = text.lines().skip_while(|line| *line != "[flow.bulk.cc]").skip(1);
+    let lines = lines.take_while(|line| !line.starts_with('['));
+    let parameter = |line: &str| {
+        let (key, value) = line.split_once(" = ").filter(|(key, _)| *key != "name")?;
+        let quoted = value.trim_matches('"');
+        let (default, unit) = match quoted.split_once(' ') {
+            Some((number, "segments")) => (number, "segments"),
+            Some((number, "bytes")) => (number, "bytes"),
+            _ => (quoted, unit_of(key)),
+        };
+        Some(Parameter { cc, parameter: key.to_owned(), default: default.to_owned(), unit })
+    };
+    Ok(lines.filter_map(parameter).collect())
+}
+
+/// Returns the unit that the name of a parameter ends with; times and rates are written with their units.
+fn unit_of(key: &str) -> &'static str {
+    [("-s", "s"), ("-ms", "ms"), ("-bps", "bit/s")]
+        .iter()
+        .find(|(ending, _)| key.ends_with(ending))
+        .map_or("", |(_, unit)| unit)
+}
+
 /// Returns the entry of the program's own algorithm.
 fn own(custom: &Custom) -> Entry {
     Entry { name: custom.name, title: "brought by this program", ..SENDER_ONLY }
@@ -113,4 +163,18 @@ fn own(custom: &Custom) -> Entry {
 
 fn print(json: bool, document: &impl Serialize, rows: Vec<Vec<String>>) -> Result<(), Failure> {
     if json { output::print_json(document) } else { output::print(&table::list(&rows, output::look())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_have_defaults_and_units() {
+        let bbr = parameters_of("bbr").unwrap();
+        let of = |name: &str| bbr.iter().find(|one| one.parameter == name).expect(name);
+        assert_eq!((of("probe-rtt-s").default.as_str(), of("probe-rtt-s").unit), ("0.2", "s"));
+        assert_eq!((of("profile").default.as_str(), of("profile").unit), ("draft", ""));
+        assert!(bbr.iter().all(|one| one.parameter != "name"));
+    }
 }

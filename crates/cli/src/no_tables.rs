@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use bentpipe_lab::{Comparison, Measured, Prepared, Progress, Simulated};
+use bentpipe_lab::columns::Column;
+use bentpipe_lab::{Comparison, Measured, Origin, Prepared, Progress, Simulated};
 use bentpipe_scenario::Scenario;
 
 use crate::absent;
@@ -44,10 +45,14 @@ pub fn finish(_: Trace) -> Result<(), Failure> {
     refuse()
 }
 
-pub fn write_flows(_: Target, _: &Scenario, _: &Simulated) -> Result<(), Failure> {
+pub fn write_flows(_: Target, _: (&Scenario, &Origin), _: &Simulated) -> Result<(), Failure> {
     refuse()
 }
 
-pub fn write_runs(_: Target, _: &Scenario, _: &Comparison) -> Result<(), Failure> {
+pub fn write_runs(_: Target, _: (&Scenario, &Origin), _: &Comparison) -> Result<(), Failure> {
+    refuse()
+}
+
+pub fn write_columns(_: Target, _: (&Scenario, &Origin), _: Vec<Column>) -> Result<(), Failure> {
     refuse()
 }

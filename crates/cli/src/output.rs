@@ -25,6 +25,8 @@ pub enum Kind {
     /// Results or events, Parquet.
     #[cfg(feature = "parquet")]
     Table,
+    /// Pages or paths of a run, CSV.
+    Lines,
     /// Meanings of such a file's columns, CSV.
     Columns,
     /// Packets, pcapng.
@@ -67,6 +69,10 @@ impl Kind {
                 let mark = bentpipe_table::MARK;
                 head.starts_with(b"PAR1") && head.windows(mark.len()).any(|bytes| bytes == mark)
             }
+            Self::Lines => {
+                text.starts_with("scenario,seed,flow,completed_at_s")
+                    || text.starts_with("scenario,path,at_s")
+            }
             Self::Columns => text.starts_with("column,unit,meaning"),
             Self::Packets => head.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]),
             Self::Events => {
@@ -86,19 +92,19 @@ impl Kind {
     /// Returns the kind in words.
     const fn name(self) -> &'static str {
         match self {
-            Self::Report => "report of ours",
-            Self::Runs => "CSV file of ours",
+            Self::Report => "report of Bentpipe",
+            Self::Runs | Self::Lines => "CSV file of Bentpipe",
             #[cfg(feature = "parquet")]
-            Self::Table => "Parquet file of ours",
-            Self::Columns => "list of columns that Bentpipe wrote",
+            Self::Table => "Parquet file of Bentpipe",
+            Self::Columns => "list of columns of Bentpipe",
             Self::Packets => "capture (pcapng)",
-            Self::Events => "trace of ours",
-            Self::Summary => "summary of ours",
-            Self::Claims => "list of claims that Bentpipe wrote",
+            Self::Events => "trace of Bentpipe",
+            Self::Summary => "summary of Bentpipe",
+            Self::Claims => "list of claims of Bentpipe",
             Self::Page => "page of a study",
             Self::Recording => "recorded path",
             Self::Svg | Self::Png => "picture",
-            Self::Data => "file to be replaced",
+            Self::Data => "empty file",
         }
     }
 
@@ -118,7 +124,7 @@ impl Kind {
             return Ok(());
         }
         Err(Failure::Request(format!(
-            "{}: found a file that is no {}, accepted: a path without a file; nothing was written",
+            "{}: exists and is no {}, so it was not overwritten; accepted: a path without a file",
             path.display(),
             self.name()
         )))
@@ -390,6 +396,7 @@ mod tests {
         let all = [
             (Kind::Report, "<!doctype html>\n<title>x – Bentpipe</title>"),
             (Kind::Runs, "scenario,cc,seed,goodput_bps\n"),
+            (Kind::Lines, "scenario,seed,flow,completed_at_s,load_s\n"),
             #[cfg(feature = "parquet")]
             (Kind::Table, "PAR1 bentpipe.kind PAR1"),
             (Kind::Packets, "\n\r\r\n"),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bentpipe_lab::threads;
-use bentpipe_scenario::did_you_mean;
+use bentpipe_scenario::{FilesRead, did_you_mean};
 use bentpipe_study::{
     ClaimOutcome, Form, Store, Study, StudyOutcome, Unfinished, Verdict, Wish, conduct, draw, load, render,
     render_markdown,
@@ -15,6 +15,7 @@ use serde::{Serialize, Serializer};
 use crate::args::PaperArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::origin;
 use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
 
@@ -150,7 +151,7 @@ fn counts(outcome: &StudyOutcome, verdict_of: impl Fn(&ClaimOutcome) -> Verdict)
 pub fn write(directory: &Path, outcomes: &[StudyOutcome]) -> Result<(), Failure> {
     let failed = |why: String| Failure::Work(format!("report: {why}"));
     for outcome in outcomes {
-        let html = render(outcome, &output::typed()).map_err(failed)?;
+        let html = render(outcome, (&output::typed(), origin::of(FilesRead::new()))).map_err(failed)?;
         put(directory.join(format!("{}.html", outcome.name)), html.as_bytes(), Kind::Report)?;
         let page = render_markdown(outcome);
         put(directory.join(format!("{}.md", outcome.name)), page.as_bytes(), Kind::Page)?;

@@ -182,11 +182,12 @@ impl Server<'_> {
         let connection = self.connections.swap_remove(at);
         self.driver.stack.release(connection.id);
         let mut report = report.with_digests(&connection.feed, &connection.drain);
-        let kept = connection.drain.partial().map(|partial| {
+        // The advice for a foreign part is in the error.
+        let kept = connection.drain.partial().filter(|partial| !partial.is_foreign()).map(|partial| {
             let (have, total) = partial.progress();
             let all = total.map_or(String::new(), |total| format!(" of {total}"));
             format!(
-                "; {have}{all} bytes are kept in {}, from which the same commands continue",
+                "; {have}{all} bytes are kept in {}; the same commands continue from there",
                 partial.part().display()
             )
         });

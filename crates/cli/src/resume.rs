@@ -23,6 +23,8 @@ const DIGITS: usize = 64;
 
 /// Last line of the receiver.
 const SAME: &str = "same";
+/// What the sender says instead of the size, if the receiver has something else than the beginning of the file.
+const OTHER: &str = "other";
 const DIFFERENT: &str = "different";
 
 /// Formats a digest in hexadecimal digits.
@@ -45,6 +47,8 @@ pub struct Offer {
     read: u64,
     /// The receiver's part: number of bytes and digest.
     theirs: Option<(u64, String)>,
+    /// Why nothing of the file is sent.
+    refusal: Option<String>,
 }
 
 /// The rest of the file, with the lines around it.
@@ -55,6 +59,8 @@ pub struct Rest {
     hash: Sha256,
     /// Digest of the whole file, after everything was read.
     digits: Option<String>,
+    /// Only the head is sent.
+    is_refusal: bool,
 }
 
 impl Offer {
@@ -69,7 +75,7 @@ impl Offer {
             return Err(refused(&path.display().to_string()));
         }
         let (hash, path, total) = (Sha256::new(), path.to_owned(), metadata.len());
-        Ok(Self { file, path, total, hash, read: 0, theirs: None })
+        Ok(Self { file, path, total, hash, read: 0, theirs: None, refusal: None })
     }
 
     /// True after the receiver's first line; then a long part may have to be hashed.
@@ -90,15 +96,9 @@ impl Offer {
             let bytes = words.next().and_then(|word| word.parse().ok()).ok_or_else(|| strange(line))?;
             self.theirs = Some((bytes, words.next().unwrap_or_default().to_owned()));
         }
-        let Some((bytes, digits)) = &self.theirs else { return Ok(None) };
-        let wrong = || {
-            Failure::Work(format!(
-                "the receiver has {bytes} bytes that are not the beginning of {}; nothing was sent. There, remove the file that ends in .part",
-                self.path.display()
-            ))
-        };
-        if *bytes > self.total {
-            return Err(wrong());
+        let Some((bytes, digits)) = self.theirs.clone() else { return Ok(None) };
+        if bytes > self.total {
+            return self.refuse(bytes).map(Some);
         }
         let unreadable =
             |error: io::Error| Failure::Work(format!("cannot read {}: {error}", self.path.display()));
@@ -106,11 +106,11 @@ impl Offer {
         self.file.read_exact(&mut piece).map_err(unreadable)?;
         self.hash.update(&piece);
         self.read += piece.len() as u64;
-        if self.read < *bytes {
+        if self.read < bytes {
             return Ok(None);
         }
-        if hex(&self.hash.clone().finalize()) != *digits {
-            return Err(wrong());
+        if hex(&self.hash.clone().finalize()) != digits {
+            return self.refuse(bytes).map(Some);
         }
         Ok(Some(Rest {
             head: format!("{WORD} {}\n", self.total).into_bytes(),
@@ -118,7 +118,31 @@ impl Offer {
             left: self.total - bytes,
             hash: self.hash.clone(),
             digits: None,
+            is_refusal: false,
         }))
+    }
+
+    /// Returns why nothing of the file is sent.
+    pub fn refusal(&self) -> Option<String> {
+        self.refusal.clone()
+    }
+
+    /// Makes the answer that refuses the receiver's part of `bytes` bytes.
+    fn refuse(&mut self, bytes: u64) -> Result<Rest, Failure> {
+        self.refusal = Some(format!(
+            "the receiver has {bytes} bytes that are not the beginning of {}; nothing was sent. There, remove the file that ends in .part",
+            self.path.display()
+        ));
+        let unreadable =
+            |error: io::Error| Failure::Work(format!("cannot read {}: {error}", self.path.display()));
+        Ok(Rest {
+            head: format!("{WORD} {OTHER}\n").into_bytes(),
+            file: self.file.try_clone().map_err(unreadable)?,
+            left: 0,
+            hash: Sha256::new(),
+            digits: None,
+            is_refusal: true,
+        })
     }
 
     /// Returns the result from all that the receiver has sent.
@@ -146,7 +170,7 @@ impl Rest {
     /// Returns the next piece of at most `most` bytes; empty at the end.
     pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.head.is_empty() && self.left == 0 {
-            if self.digits.is_some() {
+            if self.digits.is_some() || self.is_refusal {
                 return Ok(0);
             }
             let digits = hex(&self.hash.clone().finalize());
@@ -181,6 +205,8 @@ pub struct Partial {
     /// Incomplete line.
     line: Vec<u8>,
     same: Option<bool>,
+    /// The sender said that the part is not the beginning of its file.
+    is_foreign: bool,
 }
 
 impl Partial {
@@ -188,7 +214,7 @@ impl Partial {
     pub fn open(path: &Path) -> Result<Self, Failure> {
         if fs::symlink_metadata(path).is_ok() {
             return Err(Failure::Request(format!(
-                "{}: found a file, accepted: a path without a file; nothing was written",
+                "{}: exists, so it was not overwritten; accepted: a path without a file",
                 path.display()
             )));
         }
@@ -215,7 +241,7 @@ impl Partial {
             }
         }
         let (path, total, line, same) = (path.to_owned(), None, Vec::new(), None);
-        Ok(Self { file, part, path, hash, have, total, line, same })
+        Ok(Self { file, part, path, hash, have, total, line, same, is_foreign: false })
     }
 
     /// Returns the first line.
@@ -276,8 +302,21 @@ impl Partial {
         Ok(())
     }
 
-    fn announced(&self) -> Result<u64, Failure> {
+    /// True if the sender said that the part is not the beginning of its file: the same command would fail again.
+    pub fn is_foreign(&self) -> bool {
+        self.is_foreign
+    }
+
+    fn announced(&mut self) -> Result<u64, Failure> {
         let text = std::str::from_utf8(&self.line).ok().and_then(|text| text.strip_prefix(WORD));
+        if text.is_some_and(|text| text.trim() == OTHER) {
+            self.is_foreign = true;
+            return Err(Failure::Work(format!(
+                "{} holds {} bytes that are not the beginning of the sender's file; remove it, and the same command receives the whole file",
+                self.part.display(),
+                self.have
+            )));
+        }
         let total = text.and_then(|text| text.trim().parse().ok()).ok_or_else(|| strange(&self.line))?;
         if total < self.have { Err(strange(&self.line)) } else { Ok(total) }
     }
@@ -363,9 +402,16 @@ mod tests {
         let (_folder, data, got) = folder();
         for other in [&b"another beginning"[..], &[b'x'; 100]] {
             fs::write(got.with_file_name("got.part"), other).unwrap();
-            let greeting = Partial::open(&got).unwrap().greeting();
-            let why = sent(&mut Offer::of(&data).unwrap(), &greeting).unwrap_err().to_string();
+            let mut partial = Partial::open(&got).unwrap();
+            let mut offer = Offer::of(&data).unwrap();
+            let all = sent(&mut offer, &partial.greeting()).unwrap();
+            let why = offer.refusal().unwrap();
             assert!(why.contains("not the beginning"), "{why}");
+            let why = partial.take(&all).unwrap_err().to_string();
+            assert!(
+                partial.is_foreign() && why.contains("got.part holds") && why.contains("remove it"),
+                "{why}"
+            );
         }
     }
 

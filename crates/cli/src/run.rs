@@ -3,9 +3,11 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use bentpipe_lab::columns::{self, Column};
 use bentpipe_lab::report::{Provenance, RunPage, World};
 use bentpipe_lab::{
-    File, Place, Simulated, Wanted, check, check_memory, check_only, simulate, table, threads,
+    File, Origin, Place, Simulated, Wanted, WithOrigin, check, check_memory, check_only, csv_table, simulate,
+    table, threads,
 };
 use bentpipe_scenario::{Scenario, Traffic};
 
@@ -14,7 +16,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
-use crate::{show, tables};
+use crate::{origin, show, tables};
 
 /// The files to write.
 struct Files {
@@ -26,7 +28,12 @@ struct Files {
     /// The trace is to be a Parquet file.
     as_table: bool,
     out: Option<Target>,
+    pages: Option<Lines>,
+    paths: Option<Lines>,
 }
+
+/// A file of lines, and whether it is a table.
+type Lines = (Target, bool);
 
 /// Runs a scenario once and shows what came out.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -42,14 +49,15 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     check_only(&scenario, &args.trace_only)?;
     refuse_browsers(args, &scenario)?;
     output::note_lacking([&scenario]);
-    let files = open([&args.report, &args.pcap, &args.trace, &args.out], &args.trace_only)?;
+    let files = open(args)?;
     let run = work(&scenario, &files, place, NonZeroUsize::new(threads(args.threads)))?;
+    let origin = origin::of(draft.files());
     if args.json {
-        output::print_json(&run.outcome)?;
+        output::print_json(&WithOrigin { document: &run.outcome, origin: &origin })?;
     } else {
         output::print(&format!("{}\n", table::outcome(&run.outcome, output::look())))?;
     }
-    finish(files, &scenario, &run)
+    finish(files, (&scenario, &origin), &run)
 }
 
 /// A capture tells connections of one flow apart by their order in time; those of a browser run side by side.
@@ -69,31 +77,55 @@ pub fn is_table(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "parquet")
 }
 
-fn open([report, packets, trace, out]: [&Option<PathBuf>; 4], only: &[String]) -> Result<Files, Failure> {
-    output::refuse_twice(&[report.as_ref(), packets.as_ref(), trace.as_ref(), out.as_ref()])?;
+fn open(args: &RunArgs) -> Result<Files, Failure> {
+    let RunArgs { report, pcap, trace, trace_only, out, pages, paths, .. } = args;
+    let all = [report, pcap, trace, out, pages, paths];
+    output::refuse_twice(&all.map(Option::as_ref))?;
     let as_table = trace.as_deref().is_some_and(is_table);
     Ok(Files {
         report: output::open(report.as_ref(), Kind::Report)?,
-        packets: output::open(packets.as_ref(), Kind::Packets)?,
+        packets: output::open(pcap.as_ref(), Kind::Packets)?,
         trace: if as_table {
             tables::open(trace.as_ref())?
         } else {
             output::open(trace.as_ref(), Kind::Events)?
         },
-        only: only.to_vec(),
+        only: trace_only.clone(),
         as_table,
         out: tables::open(out.as_ref())?,
+        pages: open_lines(pages.as_ref())?,
+        paths: open_lines(paths.as_ref())?,
     })
 }
 
+fn open_lines(path: Option<&PathBuf>) -> Result<Option<Lines>, Failure> {
+    let as_table = path.is_some_and(|path| is_table(path));
+    let target = if as_table { tables::open(path)? } else { output::open(path, Kind::Lines)? };
+    Ok(target.map(|target| (target, as_table)))
+}
+
+fn write_lines(
+    (target, as_table): Lines,
+    of: (&Scenario, &Origin),
+    lines: Vec<Column>,
+) -> Result<(), Failure> {
+    if as_table {
+        return tables::write_columns(target, of, lines);
+    }
+    let mut bytes = Vec::new();
+    csv_table::write_columns(&lines, &mut bytes).map_err(|error| Failure::Work(error.to_string()))?;
+    target.write(&bytes)
+}
+
 /// Where a report of `scenario` that `command` made comes from.
-pub fn provenance(scenario: &Scenario, command: &str) -> Provenance {
+pub fn provenance((scenario, origin): (&Scenario, &Origin), command: &str) -> Provenance {
     Provenance {
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
         toml: scenario.to_toml(),
         command: command.to_owned(),
         version: env!("CARGO_PKG_VERSION").into(),
+        origin: origin.clone(),
     }
 }
 
@@ -136,14 +168,21 @@ fn work(
     Ok(run)
 }
 
-fn finish(files: Files, scenario: &Scenario, run: &Simulated) -> Result<(), Failure> {
+fn finish(files: Files, (scenario, origin): (&Scenario, &Origin), run: &Simulated) -> Result<(), Failure> {
     files.packets.map_or(Ok(()), Target::finish)?;
     files.trace.map_or(Ok(()), Target::finish)?;
     if let Some(target) = files.out {
-        tables::write_flows(target, scenario, run)?;
+        tables::write_flows(target, (scenario, origin), run)?;
+    }
+    if let Some(file) = files.pages {
+        write_lines(file, (scenario, origin), columns::pages(&run.outcome))?;
+    }
+    if let Some(file) = files.paths {
+        let paths = columns::paths(scenario).map_err(|error| Failure::Work(format!("paths: {error}")))?;
+        write_lines(file, (scenario, origin), paths)?;
     }
     let Some(target) = files.report else { return Ok(()) };
-    let (provenance, world) = (provenance(scenario, &output::typed()), world(scenario)?);
+    let (provenance, world) = (provenance((scenario, origin), &output::typed()), world(scenario)?);
     let page = RunPage { provenance: &provenance, world: &world, outcome: &run.outcome, series: &run.series };
     let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
     target.write(html.as_bytes())

@@ -45,6 +45,8 @@ struct Sending {
     silence: Option<String>,
     /// A file of which the peer may have a part, until this is known.
     offer: Option<Offer>,
+    /// Why nothing of an offered file is sent.
+    refusal: Option<String>,
     /// True if the peer verifies the file at the end.
     compares: bool,
 }
@@ -116,6 +118,7 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         events: Events::empty(),
         silence: reach::silence(&ours, remote.ip()),
         offer,
+        refusal: None,
         compares: args.resume,
     };
     if args.wire.sha256 && !args.resume {
@@ -190,7 +193,7 @@ impl Sending {
             progress.show(self.acknowledged());
             self.mention_silence(progress);
             if let Some(why) = self.failure() {
-                return Ok(Some(why));
+                return Ok(self.refusal.take().or(Some(why)));
             }
             if interrupt.wanted() {
                 self.abort();
@@ -198,7 +201,8 @@ impl Sending {
             }
             let state = self.state();
             if transfer::is_over(state) && self.drain.is_empty(&self.driver, self.id) {
-                return Ok(Offer::verdict(self.drain.words()).filter(|_| self.compares));
+                let verdict = || Offer::verdict(self.drain.words()).filter(|_| self.compares);
+                return Ok(self.refusal.clone().or_else(verdict));
             }
             if state == State::FinWait2 && !self.wants_reply {
                 let since = *acknowledged_at.get_or_insert(self.driver.now());
@@ -224,6 +228,7 @@ impl Sending {
     fn go_on_with_offer(&mut self, progress: &Progress) -> Result<(), Failure> {
         let Some(offer) = &mut self.offer else { return Ok(()) };
         let Some(rest) = offer.step(self.drain.words())? else { return Ok(()) };
+        self.refusal = offer.refusal();
         progress.expect(rest.left());
         self.feed = Feed::new(Input::Rest(rest));
         self.offer = None;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use bentpipe_lab::columns::{self, Part};
-use bentpipe_lab::{Comparison, Measured, Names, Prepared, Progress, Simulated, Unsimulated};
+use bentpipe_lab::columns::{self, Column, Part};
+use bentpipe_lab::{Comparison, Measured, Names, Origin, Prepared, Progress, Simulated, Unsimulated};
 use bentpipe_scenario::Scenario;
 pub use bentpipe_table::{Keeper, Trace};
 use bentpipe_table::{Kind as Rows, Parquet, RecordBatch, SchemaRef, TraceError, batch};
@@ -51,15 +51,24 @@ pub fn finish(trace: Trace) -> Result<(), Failure> {
 }
 
 /// Writes one row per flow of a run of `scenario`.
-pub fn write_flows(target: Target, scenario: &Scenario, run: &Simulated) -> Result<(), Failure> {
+pub fn write_flows(target: Target, of: (&Scenario, &Origin), run: &Simulated) -> Result<(), Failure> {
     let flows = columns::outcome(&run.outcome, Part::Flows);
-    write_table(target, &batch(Rows::Run, flows, &[("bentpipe.scenario", scenario.to_toml())]))
+    write_table(target, &batch(Rows::Run, flows, &metadata(of)))
+}
+
+/// Writes these columns of a run of a scenario.
+pub fn write_columns(target: Target, of: (&Scenario, &Origin), columns: Vec<Column>) -> Result<(), Failure> {
+    write_table(target, &batch(Rows::Run, columns, &metadata(of)))
+}
+
+/// Scenario and origin, for the metadata of a table.
+fn metadata((scenario, origin): (&Scenario, &Origin)) -> Vec<(&'static str, String)> {
+    [("bentpipe.scenario", scenario.to_toml())].into_iter().chain(origin.metadata()).collect()
 }
 
 /// Writes one row per run of a comparison over `base`.
-pub fn write_runs(target: Target, base: &Scenario, comparison: &Comparison) -> Result<(), Failure> {
-    let runs = columns::runs(comparison);
-    write_table(target, &batch(Rows::Runs, runs, &[("bentpipe.scenario", base.to_toml())]))
+pub fn write_runs(target: Target, of: (&Scenario, &Origin), comparison: &Comparison) -> Result<(), Failure> {
+    write_table(target, &batch(Rows::Runs, columns::runs(comparison), &metadata(of)))
 }
 
 /// Writes a table and gives the complete file its name.

@@ -439,10 +439,10 @@ fn an_output_is_no_input() {
     let before = fs::read(&path).unwrap();
     let mine = path.to_str().unwrap();
     for option in ["--report", "--trace", "--pcap"] {
-        refused(&["run", mine, option, mine], "my.toml: found a file that is no ");
+        refused(&["run", mine, option, mine], "my.toml: exists and is no ");
     }
     for option in ["--report", "--csv"] {
-        refused(&["compare", mine, "--cc", "reno", option, mine], "my.toml: found a file that is no ");
+        refused(&["compare", mine, "--cc", "reno", option, mine], "my.toml: exists and is no ");
     }
     assert_eq!(fs::read(&path).unwrap(), before);
 }
@@ -526,4 +526,53 @@ fn long_arguments_are_not_echoed() {
         assert_eq!(output.status.code(), Some(2));
         assert!(output.stderr.len() < 5000, "{}: {} bytes", args[2], output.stderr.len());
     }
+}
+
+/// A negative number looks like an option: no advice that leads to the next mistake.
+#[test]
+fn an_unknown_option_comes_without_wrong_advice() {
+    let output = bentpipe(&["run", "geo", "--seed", "-5"]);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(errors.contains("unexpected argument '-5'") && !errors.contains("tip"), "{errors}");
+}
+
+/// Build, input files and windows of a result; pages and paths as tables.
+#[test]
+fn a_run_says_what_it_came_from_and_writes_its_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = folder.path().join("mine.toml");
+    fs::write(&world, text(&bentpipe(&["show", "geo-web"]).stdout)).unwrap();
+    let pages = folder.path().join("pages.csv");
+    let (world, pages) = (world.to_str().unwrap(), pages.to_str().unwrap());
+    let window = ["--set", "duration=60 s", "--set", "measure.from=20 s"];
+    let run = [&["run", world, "--json", "--pages", pages], &window[..]].concat();
+    let output = bentpipe(&run);
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect(&text(&output.stderr));
+    assert_eq!(document["files"][world].as_str().map(str::len), Some(64), "{}", document["files"]);
+    assert!(document["build"]["changed"].is_boolean());
+    assert_eq!(document["measured_from_s"], 20.0);
+    let lines = fs::read_to_string(pages).unwrap();
+    assert!(lines.starts_with("scenario,seed,flow,completed_at_s,load_s\n"), "{lines}");
+    let completed: u64 = document["flows"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|flow| flow["transfers"]["completed"].as_u64())
+        .sum();
+    assert_eq!(lines.lines().count() as u64, completed + 1);
+    assert!(
+        completed > 0
+            && lines
+                .lines()
+                .skip(1)
+                .all(|line| { line.split(',').nth(3).unwrap().parse::<f64>().unwrap() > 20.0 }),
+        "{lines}"
+    );
+    let paths = folder.path().join("paths.csv");
+    let paths = paths.to_str().unwrap();
+    assert!(bentpipe(&["run", "leo-iridium", "--set", "duration=120 s", "--paths", paths]).status.success());
+    let lines = fs::read_to_string(paths).unwrap();
+    assert!(lines.starts_with("scenario,path,at_s,satellites,handovers,delay_one_way_ms,via\n"), "{lines}");
+    assert!(lines.lines().count() > 1);
 }

@@ -209,7 +209,7 @@ fn a_file_is_whole_or_absent() {
     if let Some(output) = in_namespace("whole", script) {
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "broken 1\n0\nthere 2\nmine\n", "{errors}");
-        assert!(errors.contains("got: found a file that is no file to be replaced"), "{errors}");
+        assert!(errors.contains("got: exists and is no empty file, so it was not overwritten"), "{errors}");
     }
 }
 
@@ -233,7 +233,10 @@ print(report["complete"], report["sent_bytes"] < len(data) - 1_700_000, report["
         let wanted = "bentpipe-resume 1 False True\n1\nbentpipe-resume 1 True True\n1\n1800000\nTrue True True\n0\n0\n2\n2\n";
         assert_eq!(String::from_utf8_lossy(&output.stdout), wanted, "{errors}");
         assert!(errors.contains("1800000 of 3145728 bytes are kept in got.part"), "{errors}");
-        assert!(errors.contains("got: found a file, accepted: a path without a file"), "{errors}");
+        assert!(
+            errors.contains("got: exists, so it was not overwritten; accepted: a path without a file"),
+            "{errors}"
+        );
     }
 }
 

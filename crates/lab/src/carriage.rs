@@ -10,6 +10,7 @@ const COLUMNS: &[Column<LinkOutcome>] = &[
     Column::new("queue drops", |link| Some(link.dropped_by_queue as f64)),
     Column::new("errors", |link| Some(link.dropped_by_error as f64)),
     Column::new("low-priority drops", |link| Some(link.dropped_low_priority as f64)),
+    Column::new("mean wait, ms", |link| link.queueing_delay_ms),
     Column::new("parity", |link| if_any(link.parity_packets)),
     Column::new("repaired", |link| if_any(link.repaired_packets)),
     Column::new("gaps", |link| Some(link.gaps.map_or(0, |gaps| gaps.count) as f64)),

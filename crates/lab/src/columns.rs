@@ -3,12 +3,15 @@
 //! The names of columns are those of the documents in JSON, and carry their units: `_bps`, `_s`, `_ms`.
 
 use bentpipe_outcome::Outcome;
+use bentpipe_scenario::{Scenario, TopologyError};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::comparison::{Comparison, TOGETHER, is_together, unique};
 use crate::metric::Metric;
+use crate::paired::Difference;
 use crate::plan::Value;
+use crate::report::{PathChange, path_changes};
 use crate::stats::Summary;
 
 /// A column of a table.
@@ -42,9 +45,22 @@ impl Column {
         Self { name: name.into(), values: Values::Number(values.collect()) }
     }
 
+    /// Number of its lines.
+    pub fn len(&self) -> usize {
+        match &self.values {
+            Values::Text(values) => values.len(),
+            Values::Whole(values) => values.len(),
+            Values::Number(values) => values.len(),
+            Values::Typed(values) => values.len(),
+        }
+    }
+
     /// The unit that the name says: `bit/s`, `s`, `ms`, `1/s`; empty for names, counts and shares.
     pub fn unit(&self) -> &'static str {
-        let name = ["mean", "ci95", "min", "max"]
+        if self.name.ends_with(".p") || self.name.ends_with(".p_holm") {
+            return "";
+        }
+        let name = ["mean", "ci95", "min", "max", "difference", "difference_ci95"]
             .iter()
             .find_map(|of| self.name.strip_suffix(of)?.strip_suffix('.'));
         let name = name.unwrap_or(&self.name);
@@ -124,7 +140,8 @@ fn meaning(name: &str) -> Option<&'static str> {
 /// The name of a field of a summary, and its value.
 type SummaryField = (&'static str, fn(&Summary) -> Option<f64>);
 
-/// One line for each algorithm at each combination of varied values: mean, 95 % confidence interval, least and most over the seeds.
+/// One line for each algorithm at each combination of varied values: mean, 95 % confidence interval, least and most over the seeds, and the
+/// difference from the baseline.
 pub fn summaries(comparison: &Comparison) -> Vec<Column> {
     let rows = || comparison.rows.iter();
     let seeds = rows().map(|row| Some(row.samples.len() as u64)).collect();
@@ -143,6 +160,17 @@ pub fn summaries(comparison: &Comparison) -> Vec<Column> {
                 .iter()
                 .map(|(field, of)| Column::numbers(format!("{}.{field}", metric.key()), all.iter().map(of))),
         );
+        let differences = comparison.differences(metric);
+        let number = |field: &str, of: fn(&Difference) -> Option<f64>| {
+            let values = differences.iter().map(|difference| of(difference.as_ref()?));
+            Column::numbers(format!("{}.{field}", metric.key()), values)
+        };
+        columns.extend([
+            number("difference", |of| of.summary.mean),
+            number("difference_ci95", |of| of.summary.ci95),
+            number("p", |of| of.p),
+            number("p_holm", |of| of.p_holm),
+        ]);
     }
     columns
 }
@@ -187,6 +215,41 @@ pub fn outcome(outcome: &Outcome, part: Part) -> Vec<Column> {
         Part::Media => with_run(outcome, &outcome.media),
         Part::Nodes => with_run(outcome, &outcome.nodes),
     }
+}
+
+/// One line for each complete page or file of the flows of several.
+pub fn pages(outcome: &Outcome) -> Vec<Column> {
+    let lines = || outcome.flows.iter().flat_map(|flow| flow.pages.iter().map(move |page| (flow, page)));
+    let seeds = lines().map(|_| Some(outcome.seed)).collect();
+    vec![
+        Column::text("scenario", lines().map(|_| outcome.scenario.as_str())),
+        Column { name: "seed".into(), values: Values::Whole(seeds) },
+        Column::text("flow", lines().map(|(flow, _)| flow.name.as_str())),
+        Column::numbers("completed_at_s", lines().map(|(_, page)| Some(page.completed_at.as_secs_f64()))),
+        Column::numbers("load_s", lines().map(|(_, page)| Some(page.took.as_secs_f64()))),
+    ]
+}
+
+/// One line for each change of a path through a constellation.
+///
+/// # Errors
+/// If its satellites cannot fly until the end.
+pub fn paths(scenario: &Scenario) -> Result<Vec<Column>, TopologyError> {
+    let changes = path_changes(scenario)?;
+    let lines = || changes.iter();
+    let whole = |of: fn(&PathChange) -> u64| Values::Whole(lines().map(|change| Some(of(change))).collect());
+    Ok(vec![
+        Column::text("scenario", lines().map(|_| scenario.name.as_str())),
+        Column::text("path", lines().map(|change| change.path.as_str())),
+        Column::numbers("at_s", lines().map(|change| Some(change.at_s))),
+        Column { name: "satellites".into(), values: whole(|change| change.satellites.len() as u64) },
+        Column { name: "handovers".into(), values: whole(|change| change.handovers) },
+        Column::numbers("delay_one_way_ms", lines().map(|change| change.delay_one_way_ms)),
+        Column {
+            name: "via".into(),
+            values: Values::Text(lines().map(|change| Some(change.satellites.join(" "))).collect()),
+        },
+    ])
 }
 
 fn with_run(outcome: &Outcome, lines: &[impl Serialize]) -> Vec<Column> {
@@ -251,9 +314,11 @@ mod tests {
             "gap_ms",
             "jain_index",
             "flow_goodput_bps.as_ms",
+            "goodput_bps.difference_ci95",
+            "goodput_bps.p_holm",
         ]
         .map(unit);
-        assert_eq!(units, ["bit/s", "1/s", "s", "ms", "", "bit/s"]);
+        assert_eq!(units, ["bit/s", "1/s", "s", "ms", "", "bit/s", "bit/s", ""]);
     }
 
     #[test]
@@ -281,17 +346,11 @@ mod tests {
 
     #[test]
     fn every_column_has_a_value_for_each_line() {
-        let count = |column: &Column| match &column.values {
-            Values::Text(values) => values.len(),
-            Values::Whole(values) => values.len(),
-            Values::Number(values) => values.len(),
-            Values::Typed(values) => values.len(),
-        };
         let comparison = example::comparison();
-        assert!(runs(&comparison).iter().all(|column| count(column) == 12));
-        assert!(summaries(&comparison).iter().all(|column| count(column) == 4));
+        assert!(runs(&comparison).iter().all(|column| column.len() == 12));
+        assert!(summaries(&comparison).iter().all(|column| column.len() == 4));
         let flows = outcome(&example::outcome("reno", 1), Part::Flows);
-        assert!(flows.iter().all(|column| count(column) == 2));
+        assert!(flows.iter().all(|column| column.len() == 2));
         let of = |name: &str| &flows.iter().find(|column| column.name == name).unwrap().values;
         assert_eq!(of("timeouts"), &Values::Whole(vec![Some(1), Some(1)]));
         assert_eq!(of("completion_s"), &Values::Number(vec![None, None]));

@@ -8,6 +8,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::metric::Metric;
+use crate::paired::{BySeed, Difference, correct};
 use crate::plan::{Cell, Plan, Point, Setting};
 use crate::stats::{self, Summary};
 
@@ -59,7 +60,7 @@ const SHARES: [&str; 4] = ["flows_completed", "flows_ending", "flows_converged",
 type OfGroup = (&'static str, fn(&GroupOutcome) -> Option<f64>);
 
 /// What is kept of the flows of a group together.
-pub(crate) const TOGETHER: [OfGroup; 10] = [
+pub(crate) const TOGETHER: [OfGroup; 16] = [
     ("goodput_bps", |group| Some(group.goodput_bps)),
     ("jain_index", |group| Some(group.jain_index)),
     ("retransmitted_segments", |group| Some(group.retransmitted_segments as f64)),
@@ -70,6 +71,12 @@ pub(crate) const TOGETHER: [OfGroup; 10] = [
     ("mos", |group| group.mos),
     ("real_time_index", |group| group.real_time_index),
     ("video_rate_bps", |group| group.video_rate_bps),
+    ("rtt_p50_ms", |group| Some(group.delays.rtt?.p50_ms)),
+    ("rtt_p95_ms", |group| Some(group.delays.rtt?.p95_ms)),
+    ("smoothed_rtt_p50_ms", |group| Some(group.delays.smoothed_rtt?.p50_ms)),
+    ("smoothed_rtt_p95_ms", |group| Some(group.delays.smoothed_rtt?.p95_ms)),
+    ("one_way_delay_p50_ms", |group| Some(group.delays.one_way_delay?.p50_ms)),
+    ("one_way_delay_p95_ms", |group| Some(group.delays.one_way_delay?.p95_ms)),
 ];
 
 /// Whether the flows of a group have a quantity of this name together.
@@ -168,11 +175,16 @@ pub struct Row {
 impl Row {
     /// A metric over the seeds.
     pub fn summary(&self, metric: Metric) -> Summary {
-        Summary::of(&self.samples.iter().filter_map(|sample| sample.get(metric)).collect::<Vec<_>>())
+        summary(&self.by_seed(metric))
     }
 
-    /// A metric of the flows of these groups alone, over the seeds; without any value if it is not known for them.
-    pub fn summary_of(&self, metric: Metric, groups: &[String]) -> Summary {
+    /// The values of a metric by seed.
+    pub(crate) fn by_seed(&self, metric: Metric) -> BySeed {
+        self.samples.iter().filter_map(|sample| Some((sample.seed, sample.get(metric)?))).collect()
+    }
+
+    /// A metric of the flows of these groups alone, by seed; without any value if it is not known for them.
+    pub(crate) fn by_seed_of(&self, metric: Metric, groups: &[String]) -> BySeed {
         let value = |sample: &Sample| {
             let of = |group: &String| sample.together.get(&format!("{}.{group}", metric.key())).copied();
             match groups {
@@ -181,7 +193,7 @@ impl Row {
                 _ => None,
             }
         };
-        Summary::of(&self.samples.iter().filter_map(value).collect::<Vec<_>>())
+        self.samples.iter().filter_map(|sample| Some((sample.seed, value(sample)?))).collect()
     }
 
     /// Of how many flows the values of a metric are means, over all seeds, where some have none.
@@ -201,6 +213,11 @@ impl Row {
     }
 }
 
+/// The summary of some values.
+pub(crate) fn summary(values: &BySeed) -> Summary {
+    Summary::of(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>())
+}
+
 struct Settings<'a>(&'a [Setting]);
 
 impl Serialize for Settings<'_> {
@@ -209,31 +226,38 @@ impl Serialize for Settings<'_> {
     }
 }
 
-impl Serialize for Row {
+/// A row as the document has it, with its differences from the baseline by metric.
+struct Written<'a>(&'a Row, BTreeMap<&'static str, Difference>);
+
+impl Serialize for Written<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(row, differences) = self;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("cc", &self.cell.cc)?;
-        map.serialize_entry("vary", &Settings(&self.cell.vary))?;
+        map.serialize_entry("cc", &row.cell.cc)?;
+        map.serialize_entry("vary", &Settings(&row.cell.vary))?;
         for metric in Metric::ALL {
-            let summary = self.summary(metric);
+            let summary = row.summary(metric);
             if !metric.is_optional() || summary.mean.is_some() {
                 map.serialize_entry(metric.key(), &summary)?;
             }
-            if let Some(share) = self.part(metric) {
+            if let Some(share) = row.part(metric) {
                 map.serialize_entry(&format!("{}_flows", metric.key()), &share)?;
             }
         }
-        map.serialize_entry("seeds_done", &self.samples.len())?;
-        let groups = self.groups();
+        map.serialize_entry("seeds_done", &row.samples.len())?;
+        let groups = row.groups();
         if groups.len() > 1 {
             map.serialize_entry("flow_goodput_bps_by_group", &groups)?;
+        }
+        if !differences.is_empty() {
+            map.serialize_entry("differences", differences)?;
         }
         map.end()
     }
 }
 
 /// A comparison, or as much of it as was done.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
     /// Name of the scenario.
     pub scenario: String,
@@ -245,16 +269,37 @@ pub struct Comparison {
     pub first_seed: u64,
     /// What the scenario is run for.
     pub measures: Metric,
+    /// The algorithm that the others are compared with.
+    pub baseline: String,
     /// All runs finished.
     pub complete: bool,
     /// Names of the groups of flows in the order of the scenario.
-    #[serde(skip)]
     pub groups: Vec<String>,
     /// Groups whose flows run the algorithm under comparison.
-    #[serde(skip)]
     pub compared: Vec<String>,
     /// Rows of which at least one run finished: algorithms, and for each the varied values.
     pub rows: Vec<Row>,
+}
+
+impl Serialize for Comparison {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows: Vec<_> = self.rows.iter().map(|row| Written(row, BTreeMap::new())).collect();
+        for metric in Metric::ALL {
+            for (row, difference) in rows.iter_mut().zip(self.differences(metric)) {
+                row.1.extend(difference.map(|difference| (metric.key(), difference)));
+            }
+        }
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("scenario", &self.scenario)?;
+        map.serialize_entry("version", &self.version)?;
+        map.serialize_entry("seeds", &self.seeds)?;
+        map.serialize_entry("first_seed", &self.first_seed)?;
+        map.serialize_entry("measures", &self.measures)?;
+        map.serialize_entry("baseline", &self.baseline)?;
+        map.serialize_entry("complete", &self.complete)?;
+        map.serialize_entry("rows", &rows)?;
+        map.end()
+    }
 }
 
 impl Comparison {
@@ -278,11 +323,26 @@ impl Comparison {
             seeds: plan.seeds,
             first_seed: plan.first_seed,
             measures,
+            baseline: plan.baseline.clone(),
             complete,
             groups: plan.groups.clone(),
             compared: plan.compared.clone(),
             rows,
         }
+    }
+
+    /// Differences of a metric from the baseline at the same varied values, one for each row; `None` for rows of the baseline and
+    /// where either has no value.
+    pub fn differences(&self, metric: Metric) -> Vec<Option<Difference>> {
+        let difference = |row: &Row| {
+            let baseline =
+                self.row(&self.baseline, &row.cell.vary).filter(|base| base.cell.cc != row.cell.cc)?;
+            let difference = Difference::of(&row.by_seed(metric), &baseline.by_seed(metric));
+            difference.summary.mean.map(|_| difference)
+        };
+        let mut differences: Vec<_> = self.rows.iter().map(difference).collect();
+        correct(&mut differences);
+        differences
     }
 
     /// True if every run of a row measured the same, so that more seeds would tell nothing.
@@ -291,15 +351,22 @@ impl Comparison {
         self.seeds > 1 && self.rows.iter().all(same)
     }
 
-    /// Place of the best of these summaries of what the scenario is run for; `None` if another is as good within the intervals.
-    pub fn best(&self, summaries: &[Summary]) -> Option<usize> {
+    /// Place of the best algorithm at a combination in what the scenario is run for; `None` if the difference of another is not
+    /// significant.
+    pub fn best(&self, vary: &[Setting]) -> Option<usize> {
         let sign = if self.measures.less_is_better() { -1.0 } else { 1.0 };
-        let means =
-            summaries.iter().enumerate().filter_map(|(place, summary)| Some((place, sign * summary.mean?)));
+        let algorithms = self.algorithms();
+        let values: Vec<BySeed> = algorithms
+            .iter()
+            .map(|cc| self.row(cc, vary).map(|row| row.by_seed(self.measures)).unwrap_or_default())
+            .collect();
+        let means = values.iter().enumerate();
+        let means = means.filter_map(|(place, values)| Some((place, sign * summary(values).mean?)));
         let (best, _) = means.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let others =
-            summaries.iter().enumerate().filter(|(place, other)| *place != best && other.mean.is_some());
-        others.into_iter().all(|(_, other)| !other.is_like(&summaries[best])).then_some(best)
+        let others: Vec<_> =
+            values.iter().enumerate().filter(|(place, other)| *place != best && !other.is_empty()).collect();
+        let apart = |other: &BySeed| Difference::of(&values[best], other).is_significant(others.len());
+        others.iter().all(|(_, other)| apart(other)).then_some(best)
     }
 
     /// Groups whose flows keep their algorithm, so that their results are not those of the algorithm under comparison.
@@ -394,17 +461,35 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_best_where_the_intervals_overlap() {
-        let summary =
-            |mean: f64, ci95: f64| Summary { mean: Some(mean), ci95: Some(ci95), ..Summary::default() };
-        let mut comparison = example::comparison();
-        let best = |comparison: &Comparison, of: &[Summary]| comparison.best(of);
-        let apart = [summary(8.0, 0.1), summary(8.5, 0.1), Summary::default()];
-        assert_eq!(best(&comparison, &apart), Some(1));
-        assert_eq!(best(&comparison, &[summary(8.92, 0.01), summary(8.92, 0.04), summary(1.0, 0.1)]), None);
-        assert_eq!(best(&comparison, &[Summary::default(); 2]), None);
-        comparison.measures = Metric::Completion;
-        assert_eq!(best(&comparison, &apart), Some(0));
+    fn the_best_is_better_than_every_other_seed_by_seed() {
+        let with = |values: &[[f64; 3]], measures: Metric| {
+            let mut plan = example::plan();
+            (plan.vary, plan.measures) = (Vec::new(), measures);
+            plan.algorithms = (0..values.len()).map(|cc| format!("cc{cc}")).collect();
+            let run = |point: Point| {
+                let mut outcome = example::outcome("reno", point.seed);
+                let value = values[point.cell][point.seed as usize - 1];
+                outcome.totals.goodput_bps = value;
+                outcome.flows.iter_mut().for_each(|flow| flow.completion_s = Some(value));
+                (point, Sample::of(&outcome, &[]))
+            };
+            Comparison::new(&plan, plan.points().into_iter().map(run)).best(&[])
+        };
+        // The seeds differ by more than the algorithms, which differ by nearly the same with each seed.
+        let apart = [[8.0, 9.0, 7.0], [8.11, 9.1, 7.09]];
+        assert_eq!(with(&apart, Metric::Goodput), Some(1));
+        assert_eq!(with(&apart, Metric::Completion), Some(0));
+        assert_eq!(with(&[[8.0, 9.0, 7.0], [8.5, 8.6, 7.1]], Metric::Goodput), None);
+        assert_eq!(with(&[[8.0; 3]; 2], Metric::Goodput), None);
+    }
+
+    #[test]
+    fn every_row_but_the_baseline_has_a_difference() {
+        let comparison = example::comparison();
+        let differences = comparison.differences(Metric::Goodput);
+        let means: Vec<_> = differences.iter().map(|one| one.and_then(|one| one.summary.mean)).collect();
+        assert_eq!(means, [None, None, Some(400_000.0), Some(400_000.0)]);
+        assert_eq!(differences[2].unwrap().p_holm, Some(0.0));
     }
 
     #[test]

@@ -2,20 +2,31 @@
 
 use std::io::Write;
 
-use crate::columns::{Values, legend, runs};
+use crate::columns::{Column, Values, legend, runs};
 use crate::comparison::Comparison;
+use crate::origin::Origin;
+
+/// The last columns, which are the same in each line, and their meanings.
+const ORIGIN: [[&str; 2]; 2] = [
+    ["version", "version, commit and state of the source of Bentpipe"],
+    ["files", "files that were read, with the first twelve digits of their SHA-256"],
+];
 
 /// Writes one line for each run; the columns stand in `docs/csv.md`.
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(comparison: &Comparison, out: impl Write) -> csv::Result<()> {
+pub fn write((comparison, origin): (&Comparison, &Origin), out: impl Write) -> csv::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     let columns = runs(comparison);
-    writer.write_record(columns.iter().map(|column| &column.name))?;
+    let version = format!("{} {}", comparison.version, origin.build.short());
+    let (version, files) = (version.trim_end().to_owned(), origin.files_in_short());
+    let names = columns.iter().map(|column| column.name.as_str());
+    writer.write_record(names.chain(ORIGIN.iter().map(|[name, _]| *name)))?;
     let lines = comparison.rows.iter().map(|row| row.samples.len()).sum();
     for line in 0..lines {
-        writer.write_record(columns.iter().map(|column| field(&column.values, line)))?;
+        let fields = columns.iter().map(|column| field(&column.values, line));
+        writer.write_record(fields.chain([version.clone(), files.clone()]))?;
     }
     writer.flush()?;
     Ok(())
@@ -30,6 +41,21 @@ pub fn write_legend(comparison: &Comparison, out: impl Write) -> csv::Result<()>
     writer.write_record(["column", "unit", "meaning"])?;
     for line in legend(comparison) {
         writer.write_record(line)?;
+    }
+    ORIGIN.iter().try_for_each(|[name, meaning]| writer.write_record([name, "", meaning]))?;
+    writer.flush()?;
+    Ok(())
+}
+
+/// Writes columns as they are.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write_columns(columns: &[Column], out: impl Write) -> csv::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(columns.iter().map(|column| &column.name))?;
+    for line in 0..columns.first().map_or(0, Column::len) {
+        writer.write_record(columns.iter().map(|column| field(&column.values, line)))?;
     }
     writer.flush()?;
     Ok(())
@@ -67,7 +93,7 @@ mod tests {
         }
         comparison.groups = vec!["voice".into(), "bulk".into()];
         let mut bytes = Vec::new();
-        write(&comparison, &mut bytes).unwrap();
+        write((&comparison, &Origin::default()), &mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();
         let head = text.lines().next().unwrap();
         assert!(head.contains(",flow_goodput_bps.voice,flow_goodput_bps.bulk,goodput_bps.bulk,"), "{text}");
@@ -77,13 +103,13 @@ mod tests {
     #[test]
     fn one_line_for_each_run() {
         let mut bytes = Vec::new();
-        write(&example::comparison(), &mut bytes).unwrap();
+        write((&example::comparison(), &Origin::default()), &mut bytes).unwrap();
         let text = String::from_utf8(bytes).unwrap();
         let mut lines = text.lines();
         let head = "scenario,cc,seed,link.satellite.loss.rate,goodput_bps,goodput_segments_per_s,jain_index,\
-                    retransmitted_segments,timeouts,probe_overhead,completion_s,throughput_bps,convergence_s";
+                    retransmitted_segments,timeouts,probe_overhead,completion_s,throughput_bps,convergence_s,version,files";
         assert_eq!(lines.next(), Some(head));
-        assert_eq!(lines.next(), Some("example,reno,1,1e-4,402000,50.25,1,20,2,0,,406020,"));
+        assert_eq!(lines.next(), Some("example,reno,1,1e-4,402000,50.25,1,20,2,0,,406020,,0.1.0,"));
         assert_eq!(lines.count(), 11);
     }
 }

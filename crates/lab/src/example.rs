@@ -1,6 +1,8 @@
 //! Made-up results for tests.
 
-use bentpipe_outcome::{FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series, Totals};
+use bentpipe_outcome::{
+    DelayOutcomes, FlowOutcome, FlowSeries, LinkOutcome, LinkSeries, Outcome, Series, Totals,
+};
 
 use crate::comparison::{Comparison, Sample};
 use crate::metric::Metric;
@@ -10,6 +12,7 @@ pub fn plan() -> Plan {
     Plan {
         scenario: "example".into(),
         algorithms: vec!["reno".into(), "peach".into()],
+        baseline: "reno".into(),
         vary: vec!["link.satellite.loss.rate=1e-4,1e-3".parse().unwrap()],
         first_seed: 1,
         seeds: 3,
@@ -42,6 +45,7 @@ pub fn flow(name: &str, cc: &str, goodput_bps: f64) -> FlowOutcome {
         stream: None,
         call: None,
         transfers: None,
+        pages: Vec::new(),
         player: None,
         split: None,
         bundles: None,
@@ -57,6 +61,7 @@ pub fn outcome(cc: &str, seed: u64) -> Outcome {
         version: "0.1.0",
         seed,
         simulated_s: 100.0,
+        measured_from_s: None,
         wall_s: 0.1,
         events: 12345,
         nodes: Vec::new(),
@@ -68,6 +73,10 @@ pub fn outcome(cc: &str, seed: u64) -> Outcome {
             throughput_bps: 2.02 * each,
             convergence_s: (cc == "peach").then_some(11.0),
             jain_index: 1.0,
+            sent_segments: 2020,
+            retransmitted_segments: 20,
+            timeouts: 2,
+            delays: DelayOutcomes::default(),
             probe_overhead: if cc == "peach" { 0.05 } else { 0.0 },
             data_packets_delivered: 2000,
             fairness_ratio: None,
@@ -84,6 +93,8 @@ pub fn outcome(cc: &str, seed: u64) -> Outcome {
             parity_packets: 0,
             repaired_packets: 0,
             utilisation: 0.9,
+            queueing_delay_ms: None,
+            transmitted_packets: 2040,
             gaps: None,
         }],
     }

@@ -2,9 +2,10 @@
 
 use bentpipe_outcome::Outcome;
 
-use crate::comparison::{Comparison, Row};
+use crate::comparison::{self, Comparison, Row};
 use crate::metric::Metric;
 use crate::number::{RATE_UNIT, plus_minus, short};
+use crate::paired::{BySeed, Difference};
 use crate::plan::Setting;
 use crate::stats::Summary;
 
@@ -50,28 +51,43 @@ fn finding(comparison: &Comparison) -> Option<(Metric, &[Setting])> {
     Some(fairness.map_or((comparison.measures, vary), |(_, vary)| (Metric::FairnessRatio, vary)))
 }
 
-/// Largest over smallest mean: first as far as the intervals tell them apart, then as it is.
-fn spread(ranking: &[(&str, Summary)]) -> (f64, f64) {
-    let means = || ranking.iter().filter_map(|(_, summary)| summary.mean);
+/// Largest over smallest mean: first as far as their difference is significant, then as it is.
+fn spread(ranking: &[Ranked<'_>]) -> (f64, f64) {
+    let means = || ranking.iter().filter_map(|ranked| ranked.summary.mean);
     let (low, high) = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
     let ratio = if high > 0.0 { high / low.max(high * 1e-9) } else { 1.0 };
-    match (ranking.first(), ranking.last()) {
-        (Some((_, best)), Some((_, last))) if !best.is_like(last) => (ratio, ratio),
-        _ => (1.0, ratio),
-    }
+    if differ(ranking) { (ratio, ratio) } else { (1.0, ratio) }
+}
+
+/// True if the difference between the first and the last of a ranking is significant. They were picked out of all pairs, so the
+/// p-value is corrected for that number.
+fn differ(ranking: &[Ranked<'_>]) -> bool {
+    let [first, .., last] = ranking else { return false };
+    let pairs = ranking.len() * (ranking.len() - 1) / 2;
+    Difference::of(&first.values, &last.values).is_significant(pairs)
+}
+
+/// An algorithm with its values of a metric.
+pub(crate) struct Ranked<'a> {
+    pub cc: &'a str,
+    values: BySeed,
+    summary: Summary,
 }
 
 /// The algorithms at a combination, the best in the finding of the comparison first.
-pub(crate) fn ranking<'a>(comparison: &'a Comparison, vary: &[Setting]) -> Vec<(&'a str, Summary)> {
+pub(crate) fn ranking<'a>(comparison: &'a Comparison, vary: &[Setting]) -> Vec<Ranked<'a>> {
     finding(comparison).map_or(Vec::new(), |(metric, _)| ranked(comparison, metric, vary))
 }
 
 /// The algorithms that have a value of a metric at a combination, the best first.
-fn ranked<'a>(comparison: &'a Comparison, metric: Metric, vary: &[Setting]) -> Vec<(&'a str, Summary)> {
-    let summary = |cc| Some((cc, of_compared(comparison, metric, comparison.row(cc, vary)?)));
-    let mut all: Vec<_> = comparison.algorithms().into_iter().filter_map(summary).collect();
-    all.retain(|(_, summary)| summary.mean.is_some());
-    let mean = |of: &(&str, Summary)| of.1.mean.unwrap_or_default();
+fn ranked<'a>(comparison: &'a Comparison, metric: Metric, vary: &[Setting]) -> Vec<Ranked<'a>> {
+    let of = |cc| {
+        let values = of_compared(comparison, metric, comparison.row(cc, vary)?);
+        Some(Ranked { cc, summary: comparison::summary(&values), values })
+    };
+    let mut all: Vec<_> = comparison.algorithms().into_iter().filter_map(of).collect();
+    all.retain(|ranked| ranked.summary.mean.is_some());
+    let mean = |of: &Ranked<'_>| of.summary.mean.unwrap_or_default();
     all.sort_by(|a, b| mean(b).total_cmp(&mean(a)));
     if metric.less_is_better() {
         all.reverse();
@@ -80,9 +96,9 @@ fn ranked<'a>(comparison: &'a Comparison, metric: Metric, vary: &[Setting]) -> V
 }
 
 /// A metric of the flows under comparison alone, if it is known for them.
-fn of_compared(comparison: &Comparison, metric: Metric, row: &Row) -> Summary {
-    let compared = row.summary_of(metric, &comparison.compared);
-    if comparison.fixed().is_empty() || compared.mean.is_none() { row.summary(metric) } else { compared }
+fn of_compared(comparison: &Comparison, metric: Metric, row: &Row) -> BySeed {
+    let compared = row.by_seed_of(metric, &comparison.compared);
+    if comparison.fixed().is_empty() || compared.is_empty() { row.by_seed(metric) } else { compared }
 }
 
 /// What a comparison found.
@@ -93,24 +109,24 @@ pub(crate) fn of_comparison(comparison: &Comparison) -> String {
     let at = if vary.is_empty() { String::new() } else { format!("at {}, ", shown(vary)) };
     let first = said_of(comparison, metric, best);
     let second = match metric {
-        Metric::FairnessRatio => format!("with {} {} times", last.0, plus_minus(last.1, 1.0)),
+        Metric::FairnessRatio => format!("with {} {} times", last.cc, plus_minus(last.summary, 1.0)),
         _ => said_of(comparison, metric, last),
     };
     let sentence = match ranking.len() {
         1 => format!("{at}{first}."),
-        _ if best.1.is_like(&last.1) => {
-            format!("No two of them differ for certain: even {at}{first} and {second}.")
+        _ if !differ(&ranking) => {
+            format!("No difference is significant: {at}{first} and {second}.")
         }
         _ => {
             let at = if at.is_empty() { at } else { format!("Where they differ most, {at}") };
-            format!("{at}{first}, {second}{}.", times(metric, (&best.1, &last.1)))
+            format!("{at}{first}, {second}{}.", times(metric, (&best.summary, &last.summary)))
         }
     };
-    sentence + &uncounted(comparison, (metric, best.0), vary) + &unfinished(comparison, vary)
+    sentence + &uncounted(comparison, (metric, best.cc), vary) + &unfinished(comparison, vary)
 }
 
 /// `peach carried 8.40 ± 0.12 Mbit/s in all`.
-fn said_of(comparison: &Comparison, metric: Metric, (cc, summary): &(&str, Summary)) -> String {
+fn said_of(comparison: &Comparison, metric: Metric, Ranked { cc, summary, .. }: &Ranked<'_>) -> String {
     if let (Metric::FairnessRatio, [first, second, ..]) = (metric, comparison.groups.as_slice()) {
         let value = plus_minus(*summary, 1.0);
         return format!("with {cc} a flow of {first} got {value} times the goodput of one of {second}");
@@ -122,9 +138,9 @@ fn said_of(comparison: &Comparison, metric: Metric, (cc, summary): &(&str, Summa
 
 /// Names the groups that are not counted, if that changes the number.
 fn uncounted(comparison: &Comparison, (metric, cc): (Metric, &str), vary: &[Setting]) -> String {
-    let means =
-        comparison.row(cc, vary).map(|row| [of_compared(comparison, metric, row), row.summary(metric)]);
-    match means.map(|means| means.map(|summary| summary.mean.unwrap_or_default())) {
+    let values =
+        comparison.row(cc, vary).map(|row| [of_compared(comparison, metric, row), row.by_seed(metric)]);
+    match values.map(|values| values.map(|values| comparison::summary(&values).mean.unwrap_or_default())) {
         Some([counted, all]) if (counted - all).abs() > 1e-9 * all.abs() => {
             format!(
                 " Flows of {}, which keep their algorithm, are not counted.",
@@ -228,7 +244,7 @@ mod tests {
             "hybla took 8.42 ± 0.02 s, cubic took 13.22 ± 0.02 s: 1.57 times as long."
         );
         let equal = transfers(&[("cubic", [Some(9.0); 2]), ("hybla", [Some(9.0); 2])], 3);
-        assert!(of_comparison(&equal).starts_with("No two of them differ for certain"));
+        assert!(of_comparison(&equal).starts_with("No difference is significant: "));
     }
 
     #[test]
@@ -287,7 +303,7 @@ mod tests {
             of_comparison(&comparison),
             "with zenith a flow of bulk got 2.01 ± 0.02 times the goodput of one of fixed, with cubic 0.4815 ± 0.0018 times."
         );
-        assert_eq!(ranking(&comparison, &[])[0].0, "zenith");
+        assert_eq!(ranking(&comparison, &[])[0].cc, "zenith");
         comparison.compared = comparison.groups.clone();
         assert!(
             of_comparison(&comparison).starts_with("cubic carried 29.60 Mbit/s in all, zenith carried 15.00")

@@ -1,6 +1,6 @@
 //! What is compared: for each metric its name, its unit, its meaning, and how it follows from a run.
 
-use bentpipe_outcome::{FlowOutcome, Outcome};
+use bentpipe_outcome::{FlowOutcome, Outcome, SplitOutcome};
 use bentpipe_scenario::{Scenario, Traffic};
 use serde::{Serialize, Serializer};
 
@@ -70,14 +70,14 @@ metrics! {
     Jain = "jain_index", "Fairness", plain("Jain's index"), More,
         "Jain's fairness index of the goodputs",
         |run| Some(run.totals.jain_index);
-    Retransmissions = "retransmitted_segments", "Retransmissions", plain("segments sent again"), Less,
-        "data segments sent again",
-        |run| sum(run, |flow| flow.retransmitted_segments);
+    Retransmissions = "retransmitted_segments", "Retransmissions", plain("retransmitted segments"), Less,
+        "data segments retransmitted by senders and by the legs behind proxies",
+        |run| Some(run.totals.retransmitted_segments as f64);
     Timeouts = "timeouts", "Timeouts", plain("timer expiries"), Less,
-        "expiries of retransmission timers",
-        |run| sum(run, |flow| flow.timeouts);
-    ProbeOverhead = "probe_overhead", "Probe overhead", PERCENT, Less,
-        "low-priority probes as a share of what was sent",
+        "expiries of retransmission timers of senders and of the legs behind proxies, those of SYNs included",
+        |run| Some(run.totals.timeouts as f64);
+    ProbeOverhead = "probe_overhead", "Probe overhead", ("% of data segments", 0.01), Less,
+        "low-priority probes sent divided by data segments sent",
         |run| Some(run.totals.probe_overhead);
     Completion = "completion_s", "Completion time", plain("s"), Less,
         "mean time until all data of a flow was acknowledged",
@@ -121,10 +121,43 @@ metrics! {
             let busiest = run.links.iter().max_by(|a, b| a.utilisation.total_cmp(&b.utilisation));
             Some(busiest?.gaps?.mean_ms)
         };
+    QueueingDelay = "queueing_delay_ms", "Queueing delay of the busiest link, mean", plain("ms"), Less,
+        "mean time that a transmitted packet waited in the queue of the busiest link",
+        |run| {
+            let busiest = run.links.iter().max_by(|a, b| a.utilisation.total_cmp(&b.utilisation));
+            busiest?.queueing_delay_ms
+        };
+    RttMedian = "rtt_p50_ms", "RTT, median", plain("ms"), Less,
+        "median of the round-trip samples of all senders",
+        |run| Some(run.totals.delays.rtt?.p50_ms);
+    RttP95 = "rtt_p95_ms", "RTT, 95th percentile", plain("ms"), Less,
+        "95th percentile of the round-trip samples of all senders",
+        |run| Some(run.totals.delays.rtt?.p95_ms);
+    SmoothedRttMedian = "smoothed_rtt_p50_ms", "Smoothed RTT, median", plain("ms"), Less,
+        "median of the smoothed RTT after each sample",
+        |run| Some(run.totals.delays.smoothed_rtt?.p50_ms);
+    SmoothedRttP95 = "smoothed_rtt_p95_ms", "Smoothed RTT, 95th percentile", plain("ms"), Less,
+        "95th percentile of the smoothed RTT after each sample",
+        |run| Some(run.totals.delays.smoothed_rtt?.p95_ms);
+    OneWayMedian = "one_way_delay_p50_ms", "One-way delay of data, median", plain("ms"), Less,
+        "median time of a data packet from its sender to its receiver",
+        |run| Some(run.totals.delays.one_way_delay?.p50_ms);
+    OneWayP95 = "one_way_delay_p95_ms", "One-way delay of data, 95th percentile", plain("ms"), Less,
+        "95th percentile of the time of a data packet from its sender to its receiver",
+        |run| Some(run.totals.delays.one_way_delay?.p95_ms);
+    LegRetransmissions = "legs_retransmitted_segments", "Retransmissions behind proxies", plain("retransmitted segments"), Less,
+        "data segments retransmitted by the legs behind proxies",
+        |run| of_legs(run, |split| split.retransmitted_segments);
+    LegTimeouts = "legs_timeouts", "Timeouts behind proxies", plain("timer expiries"), Less,
+        "expiries of retransmission timers of the legs behind proxies",
+        |run| of_legs(run, |split| split.timeouts);
 }
 
-fn sum(run: &Outcome, field: fn(&FlowOutcome) -> u64) -> Option<f64> {
-    Some(run.flows.iter().map(field).sum::<u64>() as f64)
+/// The sum over the flows that have legs behind proxies.
+fn of_legs(run: &Outcome, count: fn(&SplitOutcome) -> u64) -> Option<f64> {
+    let splits =
+        run.flows.iter().filter_map(|flow| flow.split.as_ref()).filter(|split| !split.legs.is_empty());
+    splits.map(|split| count(split) as f64).reduce(|sum, count| sum + count)
 }
 
 fn mean_of_flows(run: &Outcome, field: fn(&FlowOutcome) -> Option<f64>) -> Option<f64> {
@@ -184,6 +217,11 @@ impl Metric {
     /// Whether documents and tables leave it out where it has no meaning.
     pub const fn is_optional(self) -> bool {
         self as usize > Self::Completion as usize
+    }
+
+    /// Whether the table on the terminal leaves it to files and reports, because it has no room for it.
+    pub const fn is_left_to_files(self) -> bool {
+        matches!(self, Self::RttMedian | Self::SmoothedRttMedian | Self::SmoothedRttP95 | Self::OneWayMedian)
     }
 
     /// Field name in JSON and column name in CSV.

@@ -155,6 +155,8 @@ pub struct Plan {
     pub scenario: String,
     /// Algorithms as the user named them.
     pub algorithms: Vec<String>,
+    /// The one of them that the others are compared with.
+    pub baseline: String,
     /// What varies; every combination is compared.
     pub vary: Vec<Vary>,
     /// First seed; the others follow it.
@@ -224,6 +226,7 @@ mod tests {
         Plan {
             scenario: "s".into(),
             algorithms: vec!["reno".into(), "peach".into()],
+            baseline: "reno".into(),
             vary: vary.into(),
             first_seed: 5,
             seeds: 2,

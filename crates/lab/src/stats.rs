@@ -28,14 +28,6 @@ impl Summary {
             max: values.iter().copied().reduce(f64::max),
         }
     }
-
-    /// True if the intervals do not tell the two means apart; without intervals, if the means are equal.
-    pub fn is_like(&self, other: &Self) -> bool {
-        match (self.mean, self.ci95, other.mean, other.ci95) {
-            (Some(a), Some(of_a), Some(b), Some(of_b)) => (a - b).abs() <= of_a + of_b,
-            (a, _, b, _) => a == b,
-        }
-    }
 }
 
 /// Arithmetic mean; `None` without values.

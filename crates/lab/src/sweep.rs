@@ -23,6 +23,8 @@ pub struct Wish {
     pub set: Vec<String>,
     /// Algorithms, or `all`; without any, each flow keeps its own.
     pub cc: Vec<String>,
+    /// The algorithm that the others are compared with, instead of the first.
+    pub baseline: Option<String>,
     /// What varies.
     pub vary: Vec<Vary>,
     /// First seed instead of the scenario's.
@@ -59,9 +61,11 @@ impl Wish {
     /// What was found and what is accepted, in the words for the user.
     pub fn prepare(&self) -> Result<Prepared, String> {
         let base = self.draft.scenario().map_err(|error| error.to_string())?;
+        let algorithms = algorithms(&self.cc)?;
         let plan = Plan {
             scenario: base.name.clone(),
-            algorithms: algorithms(&self.cc)?,
+            baseline: baseline(self.baseline.as_ref(), &algorithms)?,
+            algorithms,
             vary: self.vary.clone(),
             first_seed: self.seed.unwrap_or(base.seed),
             seeds: self.seeds,
@@ -94,6 +98,16 @@ impl Wish {
         }
         Ok(())
     }
+}
+
+/// The algorithm that the others are compared with.
+fn baseline(named: Option<&String>, algorithms: &[String]) -> Result<String, String> {
+    let name = named.unwrap_or(&algorithms[0]);
+    if algorithms.contains(name) {
+        return Ok(name.clone());
+    }
+    let accepted = algorithms.join(", ");
+    Err(format!("--baseline: found `{name}`, accepted: an algorithm of the comparison ({accepted})"))
 }
 
 /// Names of the groups of flows that run the algorithm under comparison.

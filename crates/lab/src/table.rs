@@ -56,6 +56,9 @@ pub fn comparison(comparison: &Comparison, look: Look) -> String {
     let whose = if comparison.measures == Metric::Goodput { " of all flows together" } else { "" };
     let mut text = format!("{title}{whose}, {unit}{over}\n");
     text += &main_table(comparison, divisor, look);
+    if comparison.seeds > 1 && comparison.algorithms().len() > 1 {
+        text += &differences(comparison, look);
+    }
     text += "\n\nWhat it cost (means over seeds)\n";
     text += &costs(comparison, look);
     if comparison.rows.iter().any(|row| row.groups().len() > 1) {
@@ -63,6 +66,29 @@ pub fn comparison(comparison: &Comparison, look: Look) -> String {
         text += &groups(comparison, look);
     }
     text
+}
+
+/// Differences from the baseline in what the scenario is run for.
+fn differences(comparison: &Comparison, look: Look) -> String {
+    let (title, unit, divisor) = comparison.measures.shown();
+    let mut table = new_table(look);
+    let keys = comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
+    let keys = keys.iter().map(|setting| setting.key.as_str());
+    table.set_header(heads(keys.chain(["cc", "difference", "p (Holm)"])));
+    let differences = comparison.differences(comparison.measures);
+    for (row, difference) in comparison.rows.iter().zip(differences) {
+        let Some(difference) = difference else { continue };
+        let p = right(difference.p_holm.map_or("–".into(), p_value));
+        let cells = [Cell::new(&row.cell.cc), right(plus_minus(difference.summary, divisor)), p];
+        table.add_row(values(&row.cell.vary).chain(cells));
+    }
+    let baseline = &comparison.baseline;
+    format!("\n\n{title}, {unit}: difference from {baseline} with the same seed, mean ± 95 %\n{table}")
+}
+
+/// A p-value with the digits that matter.
+pub(crate) fn p_value(p: f64) -> String {
+    if p < 0.001 { "< 0.001".into() } else { format!("{p:.3}") }
 }
 
 /// More algorithms than this stand below each other: beside each other they fit no terminal.
@@ -83,12 +109,12 @@ fn main_table(comparison: &Comparison, divisor: f64, look: Look) -> String {
     table.to_string()
 }
 
-/// What the scenario is run for, of each algorithm at a combination; the best stands out if no other is as good within the intervals.
+/// What the scenario is run for, of each algorithm at a combination; the best stands out if its difference from every other is significant.
 fn main_cells(comparison: &Comparison, vary: &[Setting], divisor: f64) -> Vec<Cell> {
     let summary =
         |cc: &str| comparison.row(cc, vary).map(|row| row.summary(comparison.measures)).unwrap_or_default();
     let summaries: Vec<Summary> = comparison.algorithms().into_iter().map(summary).collect();
-    let best = comparison.best(&summaries).filter(|_| summaries.len() > 1);
+    let best = comparison.best(vary).filter(|_| summaries.len() > 1);
     let cell = |(place, summary): (usize, &Summary)| {
         let cell = right(plus_minus(*summary, divisor));
         if best == Some(place) { cell.fg(Color::Green).add_attribute(Attribute::Bold) } else { cell }
@@ -129,9 +155,10 @@ fn costs(comparison: &Comparison, look: Look) -> String {
     let mut table = new_table(look);
     let keys = comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
     let has = |metric: &Metric| comparison.rows.iter().any(|row| row.summary(*metric).mean.is_some());
-    let fixed = ["fairness (Jain)", "segments sent again", "timeouts", "probe overhead"];
+    let fixed = ["fairness (Jain)", "retransmitted", "timeouts", "probe overhead"];
     let others = [Metric::Goodput, Metric::Completion].into_iter().filter(has);
-    let others = others.chain(comparison.optional_metrics()).filter(|metric| *metric != comparison.measures);
+    let others = others.chain(comparison.optional_metrics());
+    let others = others.filter(|metric| *metric != comparison.measures && !metric.is_left_to_files());
     let mut others: Vec<Metric> = others.collect();
     if comparison.rows.iter().any(|row| row.part(comparison.measures).is_some()) {
         others.insert(0, comparison.measures);
@@ -215,6 +242,10 @@ pub fn outcome(outcome: &Outcome, look: Look) -> String {
     if !together.is_empty() {
         text += &format!("\n\n{}", groups_of_run(&outcome.groups, &together, look));
     }
+    let delays = together::delays(&outcome.groups);
+    if !delays.is_empty() {
+        text += &format!("\n\n{}", groups_of_run(&outcome.groups, &delays, look));
+    }
     text += &format!("\n\n{}", links(outcome, look));
     if let Some(more) = outcome.links.len().checked_sub(SHOWN_LINKS).filter(|more| *more > 0) {
         text += &format!("\n… and {more} more, less busy");
@@ -251,7 +282,7 @@ fn flows(outcome: &Outcome, look: Look) -> String {
     let goodput = format!("goodput, {}", unit.1);
     let probes = outcome.flows.iter().any(|flow| flow.probes_sent > 0);
     let completes = outcome.flows.iter().any(|flow| flow.completion_s.is_some());
-    let fixed = ["flow", "cc", &goodput, "sent", "sent again", "timeouts", "RTT, ms"];
+    let fixed = ["flow", "cc", &goodput, "sent", "retransmitted", "timeouts", "RTT, ms"];
     let optional = probes.then_some("probes").into_iter().chain(completes.then_some("completion, s"));
     let service = service::columns(&outcome.flows);
     let titles = service.iter().map(|column| column.title);
@@ -259,7 +290,7 @@ fn flows(outcome: &Outcome, look: Look) -> String {
     for flow in outcome.flows.iter().take(SHOWN_FLOWS) {
         let mut name = flow.name.clone();
         if let Some(cause) = flow.aborted {
-            name += &format!(" (ended early: {cause})");
+            name += &format!(" ({cause})");
         }
         let mut row = vec![Cell::new(name), Cell::new(&flow.cc), right(short(flow.goodput_bps / unit.0))];
         row.extend([flow.sent_segments, flow.retransmitted_segments, flow.timeouts].map(right));
@@ -361,6 +392,17 @@ mod tests {
     }
 
     #[test]
+    fn the_differences_from_the_baseline_stand_below() {
+        let text = comparison(&example::comparison(), Look::default());
+        assert!(
+            text.contains("Goodput, Mbit/s: difference from reno with the same seed, mean ± 95 %"),
+            "{text}"
+        );
+        let line = text.lines().find(|line| line.contains("< 0.001")).expect("a line with a p-value");
+        assert!(line.contains("peach") && line.contains("0.4000"), "{line}");
+    }
+
+    #[test]
     fn headings_name_the_unit_that_people_read() {
         let metrics =
             [Metric::Throughput, Metric::Convergence, Metric::Gap, Metric::Mos, Metric::Rebuffering];
@@ -406,9 +448,10 @@ mod tests {
             sent_segments: 4321,
             retransmitted_segments: 7,
             timeouts: 0,
+            probes_sent: 0,
             srtt_ms: Some(548.25),
         };
-        run.flows[1].split = Some(SplitOutcome { acked_undelivered_bytes: 64_000, legs: vec![leg] });
+        run.flows[1].split = Some(SplitOutcome::of(64_000, vec![leg]));
         let counters = [("relayed_bytes", 5_000_000), ("crashes", 1)].into_iter().collect();
         run.nodes = vec![NodeOutcome { name: "gateway".into(), kind: "proxy", counters }];
         let text = outcome(&run, Look::default());

@@ -9,7 +9,7 @@ const COLUMNS: &[Column<GroupOutcome>] = &[
     Column::new("goodput, Mbit/s", |group| Some(group.goodput_bps / 1e6)),
     Column::new("fairness (Jain)", |group| Some(group.jain_index).filter(|_| group.flows > 1)),
     Column::new("sent", |group| Some(group.sent_segments as f64)),
-    Column::new("sent again", |group| Some(group.retransmitted_segments as f64)),
+    Column::new("retransmitted", |group| Some(group.retransmitted_segments as f64)),
     Column::new("timeouts", |group| Some(group.timeouts as f64)),
     Column::new("completed", |group| Some(group.completed as f64).filter(|count| *count > 0.0)),
     Column::new("completion, s", |group| group.completion_s),
@@ -18,6 +18,23 @@ const COLUMNS: &[Column<GroupOutcome>] = &[
     Column::new("real-time index", |group| group.real_time_index),
     Column::new("video, Mbit/s", |group| Some(group.video_rate_bps? / 1e6)),
 ];
+
+/// Delays of groups, in a table of their own.
+const DELAYS: &[Column<GroupOutcome>] = &[
+    Column::new("RTT: median, ms", |group| Some(group.delays.rtt?.p50_ms)),
+    Column::new("95 %", |group| Some(group.delays.rtt?.p95_ms)),
+    Column::new("99 %", |group| Some(group.delays.rtt?.p99_ms)),
+    Column::new("smoothed RTT: median, ms", |group| Some(group.delays.smoothed_rtt?.p50_ms)),
+    Column::new("95 %", |group| Some(group.delays.smoothed_rtt?.p95_ms)),
+    Column::new("one-way delay of data: median, ms", |group| Some(group.delays.one_way_delay?.p50_ms)),
+    Column::new("95 %", |group| Some(group.delays.one_way_delay?.p95_ms)),
+    Column::new("99 %", |group| Some(group.delays.one_way_delay?.p99_ms)),
+];
+
+/// The columns of delays that at least one group has.
+pub(crate) fn delays(groups: &[GroupOutcome]) -> Vec<&'static Column<GroupOutcome>> {
+    present(DELAYS, groups)
+}
 
 /// The columns that at least one of several groups has; none where one group is all there is.
 pub(crate) fn columns(groups: &[GroupOutcome]) -> Vec<&'static Column<GroupOutcome>> {

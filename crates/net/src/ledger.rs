@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Duration, Instant};
 use bentpipe_trace::DropCause;
 use serde::Serialize;
 
@@ -43,6 +43,8 @@ pub struct LinkStats {
     pub max_waiting_packets: u32,
     /// Maximum number of bytes queued.
     pub max_waiting_bytes: u64,
+    /// Sum of the times that packets waited in the queue.
+    pub waited: Duration,
 }
 
 impl LinkStats {
@@ -53,6 +55,17 @@ impl LinkStats {
             + self.dropped_by_error
             + self.dropped_by_outage
             + self.dropped_by_access
+    }
+
+    /// Returns the mean time in the queue of a transmitted packet; `None` without any.
+    pub fn mean_wait(&self) -> Option<Duration> {
+        let sent = self.transmitted_packets();
+        (sent > 0).then(|| self.waited / sent)
+    }
+
+    /// Returns the packets that the queue did not drop.
+    pub fn transmitted_packets(&self) -> u64 {
+        self.enqueued_packets - self.dropped_by_queue - self.dropped_low_priority
     }
 
     /// Counts a packet that will not arrive.
@@ -103,6 +116,10 @@ pub(crate) struct Ledger<P> {
     /// Bytes of the packets that passed.
     passed_bytes: u64,
     rest: Option<Box<Rest<P>>>,
+    /// Sum of the times in the queue.
+    waited: Duration,
+    /// Time until which a queue with waiting packets has been observed.
+    observed_until: Instant,
 }
 
 #[derive(Clone, Debug)]
@@ -114,7 +131,14 @@ struct Rest<P> {
 
 impl<P: Packet> Ledger<P> {
     pub fn new() -> Self {
-        Self { passed_packets: 0, passed_bytes: 0, most_waiting: Backlog::default(), rest: None }
+        Self {
+            passed_packets: 0,
+            passed_bytes: 0,
+            most_waiting: Backlog::default(),
+            rest: None,
+            waited: Duration::ZERO,
+            observed_until: Instant::ZERO,
+        }
     }
 
     /// Returns all counters.
@@ -127,6 +151,7 @@ impl<P: Packet> Ledger<P> {
             delivered_bytes: rest.delivered_bytes + self.passed_bytes,
             max_waiting_packets: self.most_waiting.packets,
             max_waiting_bytes: self.most_waiting.bytes,
+            waited: self.waited,
             ..rest
         }
     }
@@ -189,6 +214,21 @@ impl<P: Packet> Ledger<P> {
         let stats = self.stats_mut();
         stats.delivered_packets += 1;
         stats.delivered_bytes += u64::from(packet.size());
+    }
+
+    /// Records the time that a packet will wait.
+    #[inline]
+    pub fn note_wait(&mut self, wait: Duration) {
+        self.waited += wait;
+    }
+
+    /// Records that `packets` packets waited from the previous call until `now`.
+    #[inline]
+    pub fn note_waiting(&mut self, packets: u32, now: Instant) {
+        if packets > 0 {
+            self.waited += now.since(self.observed_until) * u64::from(packets);
+        }
+        self.observed_until = now;
     }
 
     /// Records the backlog after an arrival.

@@ -119,6 +119,7 @@ impl<P: Packet> Link<P> {
         };
         let Passage { end, due, fate } = passage;
         if fifo.take(now, Transmission { start, end, size }) {
+            ledger.note_wait(start.since(now));
             ledger.note_backlog(fifo.backlog());
         }
         let flying = InFlight { due, fate, packet };
@@ -285,7 +286,10 @@ impl<P: Packet> Link<P> {
     pub fn backlog(&mut self, now: Instant) -> Backlog {
         match &mut self.queue {
             Queue::Fifo(fifo) => fifo.advance(now),
-            Queue::Held(held) => self.path.serve(now, held, &mut self.ledger),
+            Queue::Held(held) => {
+                self.path.serve(now, held, &mut self.ledger);
+                self.ledger.note_waiting(held.backlog().packets, now);
+            }
         }
         self.send_due_parity(now);
         self.queue.backlog()

@@ -38,6 +38,7 @@ impl<P: Packet> Path<P> {
                 let start = self.line.next_start(now);
                 let end = self.transmit(start, packet, ledger.stats_mut());
                 if fifo.take(now, Transmission { start, end, size }) {
+                    ledger.note_wait(start.since(now));
                     ledger.note_backlog(fifo.backlog());
                 }
                 Verdict::Accepted
@@ -59,6 +60,7 @@ impl<P: Packet> Path<P> {
         if held.backlog().packets == 0 {
             self.line.wait_until(now);
         }
+        ledger.note_waiting(held.backlog().packets, now);
         let verdict = held.enqueue(now, packet, ledger);
         self.serve(now, held, ledger);
         ledger.note_backlog(held.backlog());
@@ -69,6 +71,7 @@ impl<P: Packet> Path<P> {
     pub fn serve(&mut self, now: Instant, held: &mut Held<P>, ledger: &mut Ledger<P>) {
         while held.backlog().packets > 0 && self.line.free_at() <= now {
             let start = self.line.free_at();
+            ledger.note_waiting(held.backlog().packets, start);
             let Some(packet) = held.dequeue(start, ledger) else { return };
             self.transmit(start, packet, ledger.stats_mut());
         }

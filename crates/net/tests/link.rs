@@ -240,6 +240,33 @@ fn duplication_delivers_twice_at_one_instant() {
     assert_eq!(bench.arrival_times(), [ms(101), ms(101), ms(102), ms(102)]);
 }
 
+/// Duplicates arise behind the transmitter: n packets take n transmission times, whatever the share of duplicates.
+#[test]
+fn duplicates_take_no_time_of_the_transmitter() {
+    let busy = |probability: f64| {
+        let mut bench =
+            Bench::new(&LinkConfig { duplicate_probability: probability, ..config(drop_tail(10_000)) });
+        bench.offer_all(ms(0), 0..1_000);
+        bench.finish();
+        let last = *bench.arrival_times().last().expect("packets arrived");
+        (bench.arrived.len(), last)
+    };
+    let (once, twice) = (busy(0.0), busy(1.0));
+    assert_eq!((once.0, twice.0), (1_000, 2_000));
+    assert_eq!(once.1, twice.1, "the rate bounds the packets that are sent, not the copies");
+}
+
+/// Ten packets of 1 ms that come together wait 0, 1, ..., 9 ms: 4.5 ms on average, whichever queue holds them.
+#[test]
+fn the_mean_wait_is_that_of_the_packets() {
+    for queue in [drop_tail(100), QueueConfig::Strict { limit: Limit::Packets(100) }] {
+        let mut bench = Bench::new(&LinkConfig { queue, ..config(drop_tail(100)) });
+        bench.offer_all(ms(0), 0..10);
+        bench.finish();
+        assert_eq!(bench.link.stats().mean_wait(), Some(Duration::from_micros(4_500)));
+    }
+}
+
 #[test]
 fn corruption_flips_a_bit_or_loses_what_has_none() {
     let mut bench = Bench::new(&LinkConfig { corrupt_probability: 0.5, ..config(drop_tail(1000)) });

@@ -1,6 +1,6 @@
 //! Results of flows.
 
-use bentpipe_traffic::{CallOutcome, PlayerOutcome, StreamOutcome, TransferOutcome};
+use bentpipe_traffic::{CallOutcome, PlayerOutcome, StreamOutcome, Transfer, TransferOutcome};
 use serde::Serialize;
 
 use crate::is_zero;
@@ -31,7 +31,7 @@ pub struct FlowOutcome {
     pub sent_segments: u64,
     /// Data segments retransmitted.
     pub retransmitted_segments: u64,
-    /// Retransmission timer expiries.
+    /// Retransmission timer expiries, those of SYNs included.
     pub timeouts: u64,
     /// Low-priority probes sent.
     pub probes_sent: u64,
@@ -44,7 +44,7 @@ pub struct FlowOutcome {
     /// Time from the start of the flow to the acknowledgement of all its data; behind proxies, to the arrival of all data. It is
     /// null for a flow without end, and the mean over the pages of a flow of pages.
     pub completion_s: Option<f64>,
-    /// Reason for an early end of the connection; null without one.
+    /// Reason for an early end of the connection, or for a flow without any connection; null without one.
     pub aborted: Option<&'static str>,
     /// Measures of live video.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,6 +55,9 @@ pub struct FlowOutcome {
     /// Measures of a client that fetches pages or files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transfers: Option<TransferOutcome>,
+    /// Each complete page or file of a flow of several, for tables of their own.
+    #[serde(skip)]
+    pub pages: Vec<Transfer>,
     /// Measures of a player of adaptive video.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub player: Option<PlayerOutcome>,
@@ -104,8 +107,58 @@ pub struct SplitOutcome {
     /// Payload bytes acknowledged to the sender that had not reached the receiver at the end. Proxies or a gateway held them, or
     /// lost them in a crash.
     pub acked_undelivered_bytes: u64,
+    /// Data segments that the legs behind proxies sent, with retransmissions, without probes.
+    pub sent_segments: u64,
+    /// Data segments that these legs retransmitted.
+    pub retransmitted_segments: u64,
+    /// Retransmission timer expiries of these legs.
+    pub timeouts: u64,
+    /// Low-priority probes that these legs sent.
+    pub probes_sent: u64,
     /// Legs that begin at a proxy, in the order from sender to receiver.
     pub legs: Vec<LegOutcome>,
+}
+
+impl SplitOutcome {
+    /// Adds up the counters of the legs.
+    pub fn of(acked_undelivered_bytes: u64, legs: Vec<LegOutcome>) -> Self {
+        let sum = |count: fn(&LegOutcome) -> u64| legs.iter().map(count).sum();
+        Self {
+            acked_undelivered_bytes,
+            sent_segments: sum(|leg| leg.sent_segments),
+            retransmitted_segments: sum(|leg| leg.retransmitted_segments),
+            timeouts: sum(|leg| leg.timeouts),
+            probes_sent: sum(|leg| leg.probes_sent),
+            legs,
+        }
+    }
+}
+
+impl FlowOutcome {
+    /// Returns a counter of the flow's sender plus that of the legs behind proxies.
+    pub fn with_legs(&self, own: u64, of_legs: fn(&SplitOutcome) -> u64) -> u64 {
+        own + self.split.as_ref().map_or(0, of_legs)
+    }
+
+    /// Returns the data segments sent by sender and legs.
+    pub fn sent_on_all_legs(&self) -> u64 {
+        self.with_legs(self.sent_segments, |split| split.sent_segments)
+    }
+
+    /// Returns the data segments retransmitted by sender and legs.
+    pub fn retransmitted_on_all_legs(&self) -> u64 {
+        self.with_legs(self.retransmitted_segments, |split| split.retransmitted_segments)
+    }
+
+    /// Returns the retransmission timer expiries of sender and legs.
+    pub fn timeouts_on_all_legs(&self) -> u64 {
+        self.with_legs(self.timeouts, |split| split.timeouts)
+    }
+
+    /// Returns the probes sent by sender and legs.
+    pub fn probes_on_all_legs(&self) -> u64 {
+        self.with_legs(self.probes_sent, |split| split.probes_sent)
+    }
 }
 
 /// Leg of a flow that begins at a proxy.
@@ -121,6 +174,8 @@ pub struct LegOutcome {
     pub retransmitted_segments: u64,
     /// Retransmission timer expiries.
     pub timeouts: u64,
+    /// Low-priority probes sent.
+    pub probes_sent: u64,
     /// Smoothed round-trip time at the end; null before the first sample.
     pub srtt_ms: Option<f64>,
 }

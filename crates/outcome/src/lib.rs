@@ -6,6 +6,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod delay;
 mod flow;
 mod goodput;
 mod network;
@@ -14,8 +15,10 @@ mod record;
 mod run;
 mod series;
 mod thinned;
+mod window;
 
-pub use bentpipe_traffic::{CallOutcome, PlayerOutcome, StreamOutcome, TransferOutcome};
+pub use bentpipe_traffic::{CallOutcome, PlayerOutcome, StreamOutcome, Transfer, TransferOutcome};
+pub use delay::{DelayHistogram, DelayOutcome, DelayOutcomes, Delays};
 pub use flow::{BundleOutcome, FlowOutcome, LegOutcome, RelayedOutcome, SplitOutcome};
 pub use goodput::{GoodputSampler, SAMPLE_INTERVAL};
 pub use network::{GapOutcome, LinkOutcome, MediumOutcome, NodeOutcome};

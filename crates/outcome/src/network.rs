@@ -29,6 +29,12 @@ pub struct LinkOutcome {
     pub repaired_packets: u64,
     /// Fraction of the time in which the transmitter was busy.
     pub utilisation: f64,
+    /// Mean time that a transmitted packet waited in the queue; absent without any, and for members of a shared channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queueing_delay_ms: Option<f64>,
+    /// Packets that the transmitter took from the queue.
+    #[serde(skip)]
+    pub transmitted_packets: u64,
     /// Idle times of the transmitter between two packets; absent without any, and for members of a shared channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gaps: Option<GapOutcome>,

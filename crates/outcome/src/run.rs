@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::delay::DelayOutcomes;
 use crate::flow::FlowOutcome;
 use crate::is_zero;
 use crate::network::{LinkOutcome, MediumOutcome, NodeOutcome};
@@ -17,6 +18,9 @@ pub struct Outcome {
     pub seed: u64,
     /// Simulated time in seconds.
     pub simulated_s: f64,
+    /// Start of the measurement window in seconds; absent if the whole run was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured_from_s: Option<f64>,
     /// Wall-clock seconds of the run: the only field that may differ between two runs with the same seed.
     pub wall_s: f64,
     /// Number of packet arrivals and timer deadlines: a measure of the computation.
@@ -57,12 +61,15 @@ pub struct GroupOutcome {
     pub jain_index: f64,
     /// Payload bytes delivered in order.
     pub delivered_bytes: u64,
-    /// Data segments sent, retransmissions included.
+    /// Data segments sent, retransmissions included. Like the two fields below, with those of legs behind proxies.
     pub sent_segments: u64,
     /// Data segments retransmitted.
     pub retransmitted_segments: u64,
     /// Expiries of retransmission timers.
     pub timeouts: u64,
+    /// Distributions of the delays of TCP and UDP flows.
+    #[serde(flatten)]
+    pub delays: DelayOutcomes,
     /// Number of completed flows.
     pub completed: u64,
     /// Mean completion time of the completed flows; null without any.
@@ -110,9 +117,10 @@ impl GroupOutcome {
             throughput_bps: sum(|flow| flow.throughput_bps),
             jain_index: jain_index(flows.iter().map(|flow| flow.goodput_bps)),
             delivered_bytes: count(|flow| flow.delivered_bytes),
-            sent_segments: count(|flow| flow.sent_segments),
-            retransmitted_segments: count(|flow| flow.retransmitted_segments),
-            timeouts: count(|flow| flow.timeouts),
+            sent_segments: count(FlowOutcome::sent_on_all_legs),
+            retransmitted_segments: count(FlowOutcome::retransmitted_on_all_legs),
+            timeouts: count(FlowOutcome::timeouts_on_all_legs),
+            delays: DelayOutcomes::default(),
             completed: count(|flow| u64::from(flow.completion_s.is_some())),
             completion_s: mean(|flow| flow.completion_s),
             transfer_median_s: mean(|flow| flow.transfers?.median_s),
@@ -136,8 +144,17 @@ pub struct Totals {
     pub convergence_s: Option<f64>,
     /// Jain's fairness index of the goodputs of the [`comparable`] flows.
     pub jain_index: f64,
-    /// Ratio of probes sent to data segments sent.
+    /// Data segments sent by senders and legs behind proxies, with retransmissions, without probes.
+    pub sent_segments: u64,
+    /// Data segments retransmitted by senders and legs behind proxies.
+    pub retransmitted_segments: u64,
+    /// Retransmission timer expiries of senders and legs behind proxies.
+    pub timeouts: u64,
+    /// Probes sent divided by data segments sent, both by senders and legs behind proxies.
     pub probe_overhead: f64,
+    /// Distributions of the delays of all TCP and UDP flows.
+    #[serde(flatten)]
+    pub delays: DelayOutcomes,
     /// Data packets that brought new data to their receiver.
     pub data_packets_delivered: u64,
     /// With two flow groups: mean goodput of a flow of the first over that of the second.
@@ -149,14 +166,18 @@ impl Totals {
     /// Computes the totals of these flows; other fields stay empty.
     pub fn of(flows: &[FlowOutcome]) -> Self {
         let sum = |what: fn(&FlowOutcome) -> f64| flows.iter().map(what).sum::<f64>();
-        let sent = sum(|flow| flow.sent_segments as f64);
-        let probes = sum(|flow| flow.probes_sent as f64);
+        let count = |what: fn(&FlowOutcome) -> u64| flows.iter().map(what).sum::<u64>();
+        let sent = count(FlowOutcome::sent_on_all_legs);
+        let probes = count(FlowOutcome::probes_on_all_legs);
         Self {
             goodput_bps: sum(|flow| flow.goodput_bps),
             goodput_segments_per_s: sum(|flow| flow.goodput_segments_per_s),
             throughput_bps: sum(|flow| flow.throughput_bps),
             jain_index: jain_index(comparable(flows).map(|flow| flow.goodput_bps)),
-            probe_overhead: if sent > 0.0 { probes / sent } else { 0.0 },
+            sent_segments: sent,
+            retransmitted_segments: count(FlowOutcome::retransmitted_on_all_legs),
+            timeouts: count(FlowOutcome::timeouts_on_all_legs),
+            probe_overhead: if sent > 0 { probes as f64 / sent as f64 } else { 0.0 },
             fairness_ratio: fairness_ratio(flows),
             ..Self::default()
         }
@@ -208,5 +229,29 @@ mod tests {
         let two = [flow(1e4, true), flow(3e6, false), flow(9e6, false)];
         assert!((Totals::of(&two).jain_index - 0.8).abs() < 1e-12);
         assert!((Totals::of(&beside[..2]).jain_index - 0.9).abs() < 1e-12, "browsers alone");
+    }
+
+    #[test]
+    fn totals_and_groups_count_the_legs_behind_proxies() {
+        let leg = crate::LegOutcome {
+            sent_segments: 300,
+            retransmitted_segments: 215,
+            timeouts: 2,
+            probes_sent: 40,
+            ..Default::default()
+        };
+        let split = Some(crate::SplitOutcome::of(0, vec![leg.clone(), leg]));
+        let flow = FlowOutcome {
+            sent_segments: 200,
+            retransmitted_segments: 6,
+            timeouts: 1,
+            split,
+            ..flow(1e6, false)
+        };
+        let totals = Totals::of(std::slice::from_ref(&flow));
+        assert_eq!((totals.sent_segments, totals.retransmitted_segments, totals.timeouts), (800, 436, 5));
+        assert_eq!(totals.probe_overhead, 0.1);
+        let group = &GroupOutcome::of(&[flow])[0];
+        assert_eq!((group.sent_segments, group.retransmitted_segments, group.timeouts), (800, 436, 5));
     }
 }

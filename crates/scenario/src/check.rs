@@ -20,6 +20,7 @@ use crate::unit::{Codec, MOST_PACKET_BYTES};
 /// Reports inconsistencies of the world. `root` is the document that the scenario was read from.
 pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
     let mut checker = Checker { scenario, root, report };
+    checker.window();
     scenario.nodes.iter().for_each(|node| checker.node(node));
     scenario.links.iter().for_each(|link| checker.link(link));
     scenario.flows.iter().for_each(|flow| checker.flow(flow));
@@ -141,6 +142,38 @@ impl Checker<'_> {
         self.traffic(&path, flow);
     }
 
+    /// Checks that the measurement window is in the run, and that what the flows measure can be told for a part of it.
+    fn window(&mut self) {
+        let Scenario { measure_from, duration, flows, .. } = self.scenario;
+        if measure_from.is_zero() {
+            return;
+        }
+        if measure_from >= duration {
+            let accepted = format!("a time before the end, {duration}");
+            self.mistake("measure.from".to_owned(), measure_from.to_string(), &accepted);
+        }
+        let tells = |flow: &&FlowGroup| {
+            matches!(flow.transport, Transport::Tcp | Transport::Udp)
+                && !matches!(
+                    flow.traffic,
+                    Traffic::Video { .. }
+                        | Traffic::Frames { .. }
+                        | Traffic::Voice { .. }
+                        | Traffic::Adaptive(_)
+                )
+        };
+        if let Some(flow) = flows.iter().find(|flow| !tells(flow)) {
+            let found = format!(
+                "a window with flow.{}, traffic of kind \"{}\" over {}",
+                flow.name,
+                kind_of(&flow.traffic),
+                TRANSPORTS.show(&flow.transport)
+            );
+            let accepted = "bulk, file, pages, web, ftp, cbr and on-off over tcp or udp";
+            self.mistake("measure.from".to_owned(), found, accepted);
+        }
+    }
+
     /// Checks that the transport can carry the flow's traffic.
     fn transport(&mut self, path: &str, flow: &FlowGroup) {
         let carriers = flow.traffic.carriers();
@@ -150,6 +183,13 @@ impl Checker<'_> {
                 format!("{} under traffic of kind \"{}\"", name(&flow.transport), kind_of(&flow.traffic));
             let accepted = carriers.iter().map(name).collect::<Vec<_>>().join(", ");
             self.mistake(format!("{path}.transport"), found, &accepted);
+        }
+        let tcp_header = format!("{path}.tcp.header");
+        if flow.transport == Transport::Udp
+            && self.root.as_table().is_some_and(|root| root.find(&tcp_header).is_some())
+        {
+            let found = "headers of TCP for a flow over \"udp\"".to_owned();
+            self.mistake(tcp_header, found, "transport = { kind = \"udp\", header = \"28 bytes\" }");
         }
         if flow.esp.is_some() && flow.transport != Transport::Tcp {
             let found = format!("encapsulation of {}", TRANSPORTS.show(&flow.transport));
@@ -192,9 +232,9 @@ impl Checker<'_> {
         let key = |key: &str| format!("{path}.traffic.{key}");
         match &flow.traffic {
             Traffic::OnOff(on_off::Config { packet_bytes, .. }) | Traffic::Cbr { packet_bytes, .. }
-                if *packet_bytes <= flow.header_bytes =>
+                if *packet_bytes <= flow.headers() =>
             {
-                let found = format!("{packet_bytes} bytes with {} of headers", flow.header_bytes);
+                let found = format!("{packet_bytes} bytes with {} of headers", flow.headers());
                 self.mistake(key("packet"), found, "a packet larger than its headers");
             }
             Traffic::Video { video, stream } => self.pace(key("threshold"), video.frames_per_s, stream),

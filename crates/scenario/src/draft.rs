@@ -1,7 +1,7 @@
 //! A scenario file before its checks, which the command line may change.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::algorithm::resolve_cc;
 use crate::check::check;
@@ -9,7 +9,7 @@ use crate::deployment::{Class, Deployment};
 use crate::describe::world;
 use crate::embedded::{self, ELEMENTS, SCENARIOS, names};
 use crate::error::{Error, Mistake, Place};
-use crate::file::read_text;
+use crate::file::{FilesRead, files_read_by, read_text};
 use crate::form::{self, Form, Report};
 use crate::model::Scenario;
 use crate::parse;
@@ -24,6 +24,8 @@ use crate::tree::{Entry, Node, Table, Value};
 pub struct Draft {
     name: String,
     root: Node,
+    /// Files that were read for this draft and its clones.
+    files: Arc<Mutex<FilesRead>>,
 }
 
 impl Draft {
@@ -32,6 +34,21 @@ impl Draft {
     /// # Errors
     /// [`Error::UnknownScenario`], [`Error::Unreadable`], or [`Error::Mistakes`] if the file is not TOML.
     pub fn load(path_or_name: &str) -> Result<Self, Error> {
+        let (draft, read) = files_read_by(|| Self::load_file(path_or_name));
+        draft.inspect(|draft| draft.note_files(read))
+    }
+
+    /// Returns the files that were read for this draft and its clones so far: the scenario, and after [`Draft::scenario`] those that it
+    /// names.
+    pub fn files(&self) -> FilesRead {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note_files(&self, read: FilesRead) {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).extend(read);
+    }
+
+    fn load_file(path_or_name: &str) -> Result<Self, Error> {
         if let Some(text) = embedded::text(SCENARIOS, path_or_name) {
             return Self::parse(path_or_name, text);
         }
@@ -55,7 +72,8 @@ impl Draft {
         let table = parse::document(file, text)?;
         let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
         let place = Place::File { file: file.into(), line: 1, column: 1 };
-        Ok(Self { name: stem.to_owned(), root: Node { value: Value::Table(table), place } })
+        let root = Node { value: Value::Table(table), place };
+        Ok(Self { name: stem.to_owned(), root, files: Arc::default() })
     }
 
     /// Applies `KEY=VALUE`, the argument of `--set`: `link.satellite.loss.rate=1e-4`, `duration=60 s`.
@@ -127,7 +145,9 @@ impl Draft {
     /// The errors of [`Deployment::load`], and [`Error::Mistakes`] if there is no matching class or no proxy.
     pub fn set_proxies(&mut self, path: &str, class: Option<&str>) -> Result<(), Error> {
         let place = Place::Argument(Arc::from(format!("--proxy {path}")));
-        let (deployment, tables) = Deployment::load_with_tables(path)?;
+        let (loaded, read) = files_read_by(|| Deployment::load_with_tables(path));
+        self.note_files(read);
+        let (deployment, tables) = loaded?;
         let splits =
             |(_, found): &(usize, &Class)| found.proxy && class.is_none_or(|name| name == found.name);
         let Some((number, _)) = deployment.classes.iter().enumerate().find(splits) else {
@@ -173,6 +193,12 @@ impl Draft {
     /// # Errors
     /// [`Error::Mistakes`] with every mistake in the file and in the changes.
     pub fn scenario(&self) -> Result<Scenario, Error> {
+        let (scenario, read) = files_read_by(|| self.read_scenario());
+        self.note_files(read);
+        scenario
+    }
+
+    fn read_scenario(&self) -> Result<Scenario, Error> {
         let root = self.table();
         let mut scenario = Scenario::unread(&self.name);
         let mut report = Report::default();

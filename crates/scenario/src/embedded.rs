@@ -1,5 +1,7 @@
 //! Files embedded in the binary: those under `scenarios/`, by way of a link in this crate, so that its package holds them.
 
+use crate::file::note_read;
+
 /// Name and text of each file.
 type Files = &'static [(&'static str, &'static str)];
 
@@ -38,7 +40,9 @@ pub(crate) const SERIES: Files = &[
 
 /// Returns the text of the file called `name`.
 pub(crate) fn text(files: Files, name: &str) -> Option<&'static str> {
-    files.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    let text = files.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)?;
+    note_read(&format!("built-in/{name}"), text.as_bytes());
+    Some(text)
 }
 
 /// Returns the names of files.

@@ -28,6 +28,8 @@ pub struct Scenario {
     pub title: String,
     /// Simulated time of the run.
     pub duration: Duration,
+    /// Start of the measurement window, which lasts until the end.
+    pub measure_from: Duration,
     /// Seed of all random streams, unless the command line sets another.
     pub seed: u64,
     /// Method of routing.
@@ -74,6 +76,7 @@ impl Scenario {
             name: name.to_owned(),
             title: String::new(),
             duration: Duration::ZERO,
+            measure_from: Duration::ZERO,
             seed: 1,
             routing: Routing::Fixed,
             constellations: Vec::new(),
@@ -230,6 +233,8 @@ pub struct FlowGroup {
     pub receiver: Arc<bentpipe_tcp::Config>,
     /// Header bytes (IP and TCP) of every packet on the wire.
     pub header_bytes: u32,
+    /// Header bytes (IP and UDP) of every packet of a flow over UDP.
+    pub udp_header_bytes: u32,
     /// Traffic of the application.
     pub traffic: Traffic,
     /// Transport protocol of the flow.
@@ -290,9 +295,14 @@ impl FlowGroup {
         }
     }
 
+    /// Returns the bytes of the IP and transport headers of a packet.
+    pub fn headers(&self) -> u32 {
+        if self.transport == Transport::Udp { self.udp_header_bytes } else { self.header_bytes }
+    }
+
     /// Returns the bytes of all headers of a packet on the wire, encapsulation included.
     pub fn headers_on_wire(&self) -> u32 {
-        self.header_bytes + self.esp.map_or(0, |esp| esp.bytes_added())
+        self.headers() + self.esp.map_or(0, |esp| esp.bytes_added())
     }
 }
 

@@ -25,9 +25,18 @@ fn an_unknown_key() {
     );
     assert_eq!(
         message("[flow.bulk]", "[flows.bulk]"),
-        "world.toml:10:2: flows: found an unknown key, accepted: title, duration, seed, routing, tcp, constellation, node, link, flow; did you \
+        "world.toml:10:2: flows: found an unknown key, accepted: title, duration, measure, seed, routing, tcp, constellation, node, link, flow; did you \
          mean `flow`?"
     );
+}
+
+#[test]
+fn headers_of_tcp_for_a_flow_over_udp() {
+    let flow = "[flow.bulk]\ntransport = \"udp\"\ntraffic = { kind = \"cbr\", rate = \"1 Mbit/s\" }\ntcp = { header = \"40 bytes\" }";
+    let text = message("[flow.bulk]", flow);
+    assert!(text.ends_with(
+        "flow.bulk.tcp.header: found headers of TCP for a flow over \"udp\", accepted: transport = { kind = \"udp\", header = \"28 bytes\" }"
+    ), "{text}");
 }
 
 #[test]
@@ -380,12 +389,12 @@ fn traffic_that_cannot_be() {
             "found a reservoir of 0.6 and a cushion of 0.525",
         ),
         (
-            "{ kind = \"on-off\", packet = \"40 bytes\" }",
-            "found 40 bytes with 52 of headers, accepted: a packet larger",
+            "{ kind = \"on-off\", packet = \"20 bytes\" }",
+            "found 20 bytes with 28 of headers, accepted: a packet larger",
         ),
         (
-            "{ kind = \"cbr\", rate = \"1 Mbit/s\", packet = \"40 bytes\" }",
-            "traffic.packet: found 40 bytes with 52 of headers, accepted: a packet larger than its headers",
+            "{ kind = \"cbr\", rate = \"1 Mbit/s\", packet = \"20 bytes\" }",
+            "traffic.packet: found 20 bytes with 28 of headers, accepted: a packet larger than its headers",
         ),
         ("{ kind = \"on-off\", times = { shape = 1.0 } }", "accepted: a number of 1.01 or more such as 1.5"),
         ("{ kind = \"web\", model = \"choi\" }", "accepted: \"choi-limb\", \"mah\", \"surge\", \"ns2\""),

@@ -2,13 +2,13 @@
 
 use std::time;
 
-use bentpipe_base::Instant;
-use bentpipe_outcome::{Observer, Outcome, Series};
+use bentpipe_base::{Duration, Instant};
+use bentpipe_outcome::{Delays, Observer, Outcome, Series};
 use bentpipe_scenario::{Scenario, Topology};
 
 use crate::BuildError;
 use crate::engine::shares::run_shares;
-use crate::observe::measure::{Circumstances, outcome};
+use crate::observe::measure::{Circumstances, outcome, window};
 use crate::observe::monitor::{Monitor, Silent};
 use crate::observe::watch::Watch;
 use crate::options::{Ended, RunOptions};
@@ -53,6 +53,37 @@ fn conduct(
     options: &RunOptions<'_>,
     observer: Option<&mut dyn Observer>,
 ) -> Result<RunResult, BuildError> {
+    // A run that is cut before its window, to learn the names of its parts, has no window.
+    let until = scenario.measure_from;
+    let has_window = !until.is_zero() && until < scenario.duration;
+    let early = if has_window { Some(run_until(scenario, options, until)?) } else { None };
+    if let Some((result, _)) = early.as_ref().filter(|(result, _)| result.ended != Ended::InTime) {
+        return Ok(result.clone());
+    }
+    let (mut result, delays) = run_whole(scenario, options, observer)?;
+    if let Some((early, of_early)) = early {
+        result.outcome = window((result.outcome, delays), &(early.outcome, of_early));
+    }
+    Ok(result)
+}
+
+/// Runs the part before the measurement window. It is deterministic, so its results are those of the whole run until then.
+fn run_until(
+    scenario: &Scenario,
+    options: &RunOptions<'_>,
+    until: Duration,
+) -> Result<(RunResult, Vec<Delays>), BuildError> {
+    let scenario = Scenario { duration: until, ..scenario.clone() };
+    let options = RunOptions { record: false, verify: false, progress: None, ..*options };
+    run_whole(&scenario, &options, None)
+}
+
+/// Runs a scenario without regard to its measurement window; also returns the delays of each group.
+fn run_whole(
+    scenario: &Scenario,
+    options: &RunOptions<'_>,
+    observer: Option<&mut dyn Observer>,
+) -> Result<(RunResult, Vec<Delays>), BuildError> {
     let begin = time::Instant::now();
     let seed = options.seed.unwrap_or(scenario.seed);
     let mut topology = Topology::new(scenario)?;
@@ -66,7 +97,7 @@ fn conduct(
         };
         let mut simulation = conduct.simulation(world, Silent);
         let ended = run_shares(&mut simulation, options, again).unwrap_or_else(|| simulation.run(options));
-        return Ok(conduct.result(&mut simulation, ended));
+        return Ok((conduct.result(&mut simulation, ended), simulation.core.delays));
     }
     let watch = Watch::new((&world, scenario, &topology), options, observer);
     let mut simulation = conduct.simulation(world, watch);
@@ -74,7 +105,7 @@ fn conduct(
     let mut result = conduct.result(&mut simulation, ended);
     let (now, used) = (simulation.now, simulation.packets_inside());
     (result.series, result.violations) = simulation.monitor.finish(now, (&simulation.links, used));
-    Ok(result)
+    Ok((result, simulation.core.delays))
 }
 
 const BUILT_BEFORE: &str = "the same world was built before";

@@ -8,13 +8,14 @@ use bentpipe_base::{Duration, Instant, Rng};
 use bentpipe_cc::{PathMemory, REGISTRY, ReceiverHalf};
 use bentpipe_middlebox::Middlebox;
 use bentpipe_net::Link;
+use bentpipe_outcome::Delays;
 use bentpipe_scenario::{
     Edge, FlowGroup, LinkId, Name, NodeId, NodeKind, Reveals, Routing, RoutingTable, Scenario, Topology,
     Traffic, Transport,
 };
 use bentpipe_tcp::{Config, Connection, Reflection, Stats};
 use bentpipe_traffic::mpeg::Style;
-use bentpipe_traffic::{Application, Interest, on_off};
+use bentpipe_traffic::{Application, Interest, Transfer, on_off};
 
 use crate::BuildError;
 use crate::app::application::{application, style};
@@ -57,6 +58,8 @@ pub(crate) struct End {
     pub flow: FlowId,
     /// The leg that it belongs to: the first of a flow has the number of the flow, see [`Leg`] for the others.
     pub leg_id: u32,
+    /// Index of the delays that it counts: the group of its flow, or [`NOT_COUNTED`].
+    pub delays: u32,
     /// What stands for it on the other side of a proxy.
     pub relay: Relay,
     /// How many connections used this place before; [`DEAD`] while its proxy is.
@@ -72,6 +75,9 @@ impl End {
         self.relay == Relay::None && self.interest == Interest::Usual
     }
 }
+
+/// Index of no delays: those of an end inside the network.
+pub(crate) const NOT_COUNTED: u32 = u32::MAX;
 
 /// Incarnation of an end whose proxy is dead.
 pub(crate) const DEAD: u32 = u32::MAX;
@@ -128,6 +134,8 @@ pub(crate) struct Counts {
     pub completed: u64,
     /// Sum of the times that took.
     pub completion_sum: Duration,
+    /// Each complete page of a flow of pages.
+    pub pages: Vec<Transfer>,
     /// Its data packets that links lost.
     pub lost_packets: u64,
     /// Plain packets that arrived, copies not counted.
@@ -166,6 +174,8 @@ pub(crate) struct Gone {
     pub failures: u64,
     /// Why the connection ended before its time.
     pub aborted: Option<&'static str>,
+    /// True if a connection was established.
+    pub connected: bool,
 }
 
 /// 32-bit FNV-1a: spreads names.
@@ -198,7 +208,8 @@ impl World {
         }
         let media =
             Media::new(topology, seed).map_err(|(link, error)| refused(&topology.link(link), error))?;
-        let core = NetworkCore { media, ..NetworkCore::new(scenario, topology) };
+        let delays = vec![Delays::default(); scenario.flows.len()];
+        let core = NetworkCore { media, delays, ..NetworkCore::new(scenario, topology) };
         let relayed = Self::count_relayed(topology, scenario)?;
         let (routes, memories) = Default::default();
         let count = scenario.flows.iter().map(|group| group.count as usize).sum();
@@ -452,7 +463,7 @@ fn check_traffic(group: &FlowGroup) -> Result<(), BuildError> {
         Traffic::Pages { segments: 0, .. } => refuse("a page holds at least one segment"),
         Traffic::Cbr { rate, .. } if rate.bps() == 0 => refuse("the rate is zero"),
         Traffic::Cbr { packet_bytes, .. } | Traffic::OnOff(on_off::Config { packet_bytes, .. })
-            if packet_bytes <= group.header_bytes =>
+            if packet_bytes <= group.headers() =>
         {
             refuse("a packet is larger than its headers")
         }

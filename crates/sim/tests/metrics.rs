@@ -136,3 +136,132 @@ fn the_closed_form_has_the_numbers_worked_out_for_it() {
     assert_eq!((before.1, after.1), (Bound::Acks, Bound::RoundTrip));
     assert!((before.0 - 0.675).abs() < 1e-9 && (after.0 - 0.603_94).abs() < 1e-6, "{before:?} {after:?}");
 }
+
+/// A window of 157 packets over the path: one queue, whose waiting times follow from the window.
+#[test]
+fn delays_are_those_of_the_path() {
+    let run = outcome(&asymmetric(60, 157));
+    let delays = &run.groups[0].delays;
+    let [rtt, smoothed, one_way] =
+        [delays.rtt, delays.smoothed_rtt, delays.one_way_delay].map(Option::unwrap);
+    // A data packet alone: 1.6 ms of transmission and 250 ms; its ACK 1.25 ms and 250 ms.
+    assert!((one_way.min_ms - 251.6).abs() < 0.001, "{one_way:?}");
+    // The shortest is that of the handshake, whose SYN takes 64 us and whose SYN-ACK 1.25 ms.
+    assert!((rtt.min_ms - 501.314).abs() < 0.01 && (rtt.p50_ms / 502.85 - 1.0).abs() < 0.002, "{rtt:?}");
+    assert_eq!(one_way.samples, run.flows[0].delivered_bytes / 960);
+    assert!(rtt.samples <= one_way.samples && rtt.samples == smoothed.samples, "{rtt:?}");
+    assert!(rtt.p50_ms <= rtt.p95_ms && rtt.p95_ms <= rtt.p99_ms && rtt.p99_ms <= rtt.max_ms, "{rtt:?}");
+    assert!(smoothed.max_ms <= rtt.max_ms, "{smoothed:?} {rtt:?}");
+    assert_eq!(run.totals.delays.rtt, delays.rtt, "one group is all there is");
+}
+
+/// 20 kbit too fast for the link: the queue of 500 packets is full, and all but the first packets wait for it.
+#[test]
+fn a_full_queue_delays_every_packet_by_its_length() {
+    let text = |mbps: f64| {
+        format!(
+            r#"
+            duration = "60 s"
+            [node.server]
+            [node.client]
+            [link.satellite]
+            between = ["server", "client"]
+            rate = "5 Mbit/s"
+            delay-one-way = "250 ms"
+            queue = "500 packets"
+            [flow.cbr]
+            from = "server"
+            to = "client"
+            transport = "udp"
+            traffic = {{ kind = "cbr", rate = "{mbps} Mbit/s", packet = "1000 bytes" }}
+            "#
+        )
+    };
+    let run = |mbps: f64| outcome(&Draft::parse("full", &text(mbps)).unwrap().scenario().unwrap());
+    let (light, full) = (run(1.0), run(10.0));
+    assert_eq!(light.links[0].queueing_delay_ms, Some(0.0));
+    // An accepted packet finds 499 others and the rest of one transmission: 1.6 ms each.
+    let waited = full.links[0].queueing_delay_ms.unwrap();
+    assert!((785.0..800.0).contains(&waited), "{waited}: the queue fills within a second");
+    let one_way = full.groups[0].delays.one_way_delay.unwrap();
+    assert!((one_way.p95_ms / (250.0 + 1.6 + 800.0) - 1.0).abs() < 0.002, "{one_way:?}");
+    // Packets in the queue at the end have waited and have not arrived.
+    assert!((one_way.mean_ms - waited - 251.6).abs() < 2.0, "{one_way:?} {waited}");
+    // Headers of UDP over IPv4 are 28 bytes.
+    assert_eq!(light.flows[0].delivered_bytes % 972, 0);
+    assert!((light.totals.goodput_bps / (1e6 * 0.972) - 1.0).abs() < 0.01, "{:?}", light.totals);
+}
+
+#[test]
+fn a_flow_without_results_says_why() {
+    let text = r#"
+        duration = "30 s"
+        [node.server]
+        [node.client]
+        [link.satellite]
+        between = ["server", "client"]
+        rate = "5 Mbit/s"
+        delay-one-way = "250 ms"
+        outages = [["0 s", "1 h"]]
+        [flow.cut]
+        from = "server"
+        to = "client"
+        [flow.late]
+        from = "server"
+        to = "client"
+        start = "40 s"
+        "#;
+    let run = outcome(&Draft::parse("cut", text).unwrap().scenario().unwrap());
+    let [cut, late] = &run.flows[..] else { panic!("two flows") };
+    // The SYN is repeated after 1, 3, 7 and 15 s.
+    assert_eq!((cut.aborted, cut.timeouts), (Some("never connected"), 4));
+    assert_eq!((late.aborted, late.timeouts), (Some("begins after the end of the run"), 0));
+    let open = outcome(&asymmetric(5, 10));
+    assert_eq!(open.flows[0].aborted, None);
+}
+
+/// Every copy is counted as delivered; what the link sends stays within its rate.
+#[test]
+fn duplicates_do_not_use_the_rate_of_the_link() {
+    let mut scenario = asymmetric(60, 400);
+    let once = outcome(&scenario);
+    scenario.links[0].forward.duplicate_probability = 1.0;
+    let twice = outcome(&scenario);
+    let [once, twice] = [&once, &twice].map(|run| &run.links[0]);
+    assert!(once.utilisation <= 1.0 && twice.utilisation <= 1.0, "{twice:?}");
+    // 5 Mbit/s for 60 s are at most 37,500 packets of 1000 bytes.
+    assert!(once.delivered_packets <= 37_500 && twice.delivered_packets <= 2 * 37_500, "{twice:?}");
+    assert!(twice.delivered_packets > 37_500, "{twice:?}");
+}
+
+/// Slow start and its queue are over after ten seconds: in the window the link is full, and every RTT is that of the full queue.
+#[test]
+fn the_window_of_measurement_leaves_the_warm_up_out() {
+    let mut scenario = asymmetric(60, 330);
+    let whole = outcome(&scenario);
+    scenario.measure_from = bentpipe_base::Duration::from_secs(20);
+    let window = outcome(&scenario);
+    scenario.duration = scenario.measure_from;
+    scenario.measure_from = bentpipe_base::Duration::ZERO;
+    let early = outcome(&scenario);
+    assert_eq!((window.measured_from_s, whole.measured_from_s), (Some(20.0), None));
+    let [w, e, p] = [&whole, &early, &window].map(|run| &run.flows[0]);
+    assert_eq!(w.delivered_bytes, e.delivered_bytes + p.delivered_bytes);
+    assert_eq!(p.goodput_bps, p.delivered_bytes as f64 * 8.0 / 40.0);
+    // 330 packets of 1.6 ms take longer than the path: 5 Mbit/s of packets with 960 of 1000 bytes.
+    assert!((p.goodput_bps / 4.8e6 - 1.0).abs() < 1e-3, "{p:?}");
+    assert!(p.goodput_bps > 1.01 * w.goodput_bps, "{p:?} {w:?}");
+    let [w, e, p] = [&whole, &early, &window].map(|run| &run.links[0]);
+    assert_eq!(w.delivered_packets, e.delivered_packets + p.delivered_packets);
+    assert!((p.utilisation - 1.0).abs() < 1e-3, "{p:?}");
+    // A packet waits for what the window holds beyond the path: 330 · 1.6 ms less 502.85 ms of round trip.
+    assert!((p.queueing_delay_ms.unwrap() - 25.15).abs() < 0.1, "{p:?}");
+    let rtt = window.groups[0].delays.rtt.unwrap();
+    let samples = |run: &Outcome| run.groups[0].delays.rtt.unwrap().samples;
+    assert_eq!(samples(&whole), samples(&early) + rtt.samples);
+    assert!((rtt.mean_ms - 528.0).abs() < 0.1, "{rtt:?}");
+    assert_eq!(
+        window.totals.data_packets_delivered,
+        whole.totals.data_packets_delivered - early.totals.data_packets_delivered
+    );
+}

@@ -1,6 +1,8 @@
 //! Quantities that a run writes. A misspelt name in a check is thus found before any run.
 
-use bentpipe_outcome::{FlowOutcome, LinkOutcome, MediumOutcome, Outcome, Totals};
+use bentpipe_outcome::{
+    DelayOutcome, DelayOutcomes, FlowOutcome, LinkOutcome, MediumOutcome, Outcome, Totals,
+};
 use bentpipe_scenario::did_you_mean;
 use serde_json::Value;
 
@@ -23,14 +25,17 @@ fn everything() -> Outcome {
         parity_packets: 1,
         repaired_packets: 1,
         gaps: Some(Default::default()),
+        queueing_delay_ms: Some(0.0),
         ..LinkOutcome::default()
     };
+    let some = Some(DelayOutcome::default());
+    let delays = DelayOutcomes { rtt: some, smoothed_rtt: some, one_way_delay: some };
     Outcome {
         flows: vec![flow],
         links: vec![link],
         media: vec![MediumOutcome::default()],
         stranded_packets: 1,
-        totals: Totals { fairness_ratio: Some(0.0), ..Totals::default() },
+        totals: Totals { fairness_ratio: Some(0.0), delays, ..Totals::default() },
         ..Outcome::default()
     }
 }

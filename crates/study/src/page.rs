@@ -1,5 +1,6 @@
 //! Report of a study: one HTML file with zoomable charts, each followed by its claims.
 
+use bentpipe_lab::Origin;
 use bentpipe_lab::report::{
     Axis, Choice, Figure, Grid, GridCell, GridRow, Number, Page, Pick, Position, Provenance, Scale, Section,
     Style, Trace, render as render_page,
@@ -15,7 +16,7 @@ use crate::verdict::Verdict;
 ///
 /// # Errors
 /// If the template cannot be filled.
-pub fn render(outcome: &StudyOutcome, command: &str) -> Result<String, String> {
+pub fn render(outcome: &StudyOutcome, (command, origin): (&str, Origin)) -> Result<String, String> {
     let counted = |verdict: Verdict| outcome.claims.iter().filter(|claim| claim.verdict == verdict).count();
     let page = Page {
         heading: outcome.title.clone(),
@@ -43,6 +44,7 @@ pub fn render(outcome: &StudyOutcome, command: &str) -> Result<String, String> {
         toml: outcome.text.clone(),
         command: command.to_owned(),
         version: env!("CARGO_PKG_VERSION").into(),
+        origin,
     };
     render_page(&page, &provenance).map_err(|error| error.to_string())
 }
@@ -199,7 +201,7 @@ mod tests {
     /// The HTML page has the same texts about claims and parameters as the Markdown page.
     #[test]
     fn the_page_has_the_checks_in_words_the_papers_numbers_and_the_sources_of_parameters() {
-        let page = render(&example::outcome(), "bentpipe paper mine").unwrap();
+        let page = render(&example::outcome(), ("bentpipe paper mine", Origin::default())).unwrap();
         for text in [
             "the v of a is above that of b",
             "because",

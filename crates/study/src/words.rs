@@ -170,7 +170,7 @@ impl Quantity {
             "ssthresh" => "the threshold",
             "srtt" => "the smoothed round trip",
             "sent" => "the segments sent",
-            "retransmitted" => "the segments sent again",
+            "retransmitted" => "the retransmitted segments",
             "acked" => "the segments acknowledged",
             _ => return format!("{} of {}{}", metric(&self.metric), self.arm, self.rest(|_| false)),
         };

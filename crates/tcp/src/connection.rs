@@ -280,6 +280,12 @@ impl Connection {
         self.sender.srtt()
     }
 
+    /// Returns the latest round-trip sample once, for drivers that count samples after each call.
+    #[inline]
+    pub fn take_rtt_sample(&mut self) -> Option<Duration> {
+        self.sender.take_rtt_sample()
+    }
+
     /// Returns minRTT; `None` before the first sample.
     pub fn min_rtt(&self) -> Option<Duration> {
         self.sender.min_rtt()

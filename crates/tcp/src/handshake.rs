@@ -70,6 +70,11 @@ impl Handshake {
         may
     }
 
+    /// Returns the number of retransmissions of the SYN or SYN-ACK.
+    pub fn retries(&self) -> u32 {
+        self.retries
+    }
+
     /// True if the SYN or SYN-ACK was sent more than once.
     pub fn was_repeated(&self) -> bool {
         self.retries > 0

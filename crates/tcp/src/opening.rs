@@ -1,6 +1,7 @@
 //! Opening of a connection: active, passive and simultaneous (RFC 9293 section 3.5), with option negotiation.
 
 use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
+use bentpipe_trace::Event;
 
 use crate::connection::Connection;
 use crate::handshake::{EarlyData, Handshake};
@@ -244,6 +245,9 @@ impl Connection {
         if !self.handshaking().retry(most) {
             return Fate::GiveUp;
         }
+        self.stats.rare().timeouts += 1;
+        let consecutive = self.handshaking().retries();
+        self.trace(now, Event::Timeout { consecutive });
         self.sender.back_off();
         self.begin_handshake(now);
         Fate::GoOn

@@ -9,7 +9,7 @@ pub struct Stats {
     pub sent_bytes: u64,
     /// Data segments retransmitted.
     pub retransmitted_segments: u64,
-    /// Retransmission timer expiries.
+    /// Retransmission timer expiries, those of SYNs and SYN-ACKs included.
     pub timeouts: u64,
     /// Fast recovery episodes.
     pub recoveries: u64,

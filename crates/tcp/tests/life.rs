@@ -47,6 +47,7 @@ fn a_lost_syn_is_repeated_with_doubled_timeouts() {
     end.wait(60_000);
     assert_eq!(end.timed(start), ["0 SYN", "1000 SYN", "3000 SYN", "7000 SYN"]);
     assert_eq!((end.end.state(), end.events), (State::Closed, Events::TIMED_OUT));
+    assert_eq!(end.end.stats().timeouts, 3, "each repetition follows an expiry");
 }
 
 /// RFC 5681 section 3.1 and RFC 6298 section 5.7: window and timeout after a lost SYN.

@@ -5,6 +5,7 @@ use bentpipe_base::{Duration, Instant, Rate, Rng};
 use crate::client_app::ClientApp;
 use crate::outcome::ServiceOutcome;
 use crate::source_app::SourceApp;
+use crate::transfers::Transfer;
 
 /// Application of one flow.
 #[derive(Debug)]
@@ -114,6 +115,11 @@ impl Application {
             Self::ClientApp(app) => app.client.service(now, carried.failed_connections),
             _ => ServiceOutcome::default(),
         }
+    }
+
+    /// Returns the complete pages and files of a client.
+    pub fn transfers(&self) -> &[Transfer] {
+        if let Self::ClientApp(app) = self { app.client.transfers() } else { &[] }
     }
 
     /// Returns the bytes after which it closes its connection; `None` if it continues.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use bentpipe_base::{Duration, Instant, Rng};
 
 use crate::act::{Act, Acts};
-use crate::transfers::Transfers;
+use crate::transfers::Transfer;
 use crate::web::{Model, Object};
 
 /// Configuration of a browser.
@@ -63,7 +63,7 @@ pub struct Browser {
     phase: Phase,
     lines: Vec<Line>,
     acts: Acts,
-    loads: Transfers,
+    loads: Vec<Transfer>,
     rng: Rng,
 }
 
@@ -72,11 +72,11 @@ impl Browser {
     pub fn new(config: Config, rng: Rng) -> Self {
         let lines = vec![Line::Closed; config.connections as usize];
         let phase = Phase::Reading(Instant::ZERO);
-        Self { config, phase, lines, acts: Acts::default(), loads: Transfers::default(), rng }
+        Self { config, phase, lines, acts: Acts::default(), loads: Vec::new(), rng }
     }
 
     /// Returns the times from clicks to the last byte of the page.
-    pub fn loads(&self) -> &Transfers {
+    pub fn loads(&self) -> &[Transfer] {
         &self.loads
     }
 
@@ -143,7 +143,7 @@ impl Browser {
             page.wanted.push_back((at, object));
         }
         if page.missing == 0 {
-            self.loads.note(now.since(page.clicked));
+            self.loads.push(Transfer { completed_at: now, took: now.since(page.clicked) });
             let view = self.config.model.view(&mut self.rng).mul_f64(self.config.view_scale);
             // Minimum reading time, also for an empty page.
             self.phase = Phase::Reading(now + view.max(Duration::from_millis(1)));

@@ -6,7 +6,8 @@ use crate::act::Act;
 use crate::adaptive::Player;
 use crate::browser::Browser;
 use crate::fetch::Fetcher;
-use crate::outcome::ServiceOutcome;
+use crate::outcome::{ServiceOutcome, TransferOutcome};
+use crate::transfers::Transfer;
 
 /// A client. The driver calls it at a timeout, at an arrival of reply bytes and at a connection failure. After each call the
 /// driver fetches its requests ([`Client::poll_act`]) until there are none, then its next timeout. The first call is a timeout.
@@ -56,17 +57,22 @@ impl Client {
         each!(self, client => client.next_timeout())
     }
 
+    /// Returns the complete pages and files.
+    pub fn transfers(&self) -> &[Transfer] {
+        match self {
+            Self::Browser(browser) => browser.loads(),
+            Self::Player(_) => &[],
+            Self::Fetcher(fetcher) => fetcher.transfers(),
+        }
+    }
+
     /// Returns the quality of service up to `now`; `failed_connections` connections ended early.
     pub fn service(&self, now: Instant, failed_connections: u64) -> ServiceOutcome {
-        let transfers = match self {
-            Self::Browser(browser) => browser.loads(),
-            Self::Player(player) => {
-                let player = Some(player.viewing(now).outcome());
-                return ServiceOutcome { player, ..ServiceOutcome::default() };
-            }
-            Self::Fetcher(fetcher) => fetcher.transfers(),
-        };
-        let transfers = Some(transfers.outcome(failed_connections));
+        if let Self::Player(player) = self {
+            let player = Some(player.viewing(now).outcome());
+            return ServiceOutcome { player, ..ServiceOutcome::default() };
+        }
+        let transfers = Some(TransferOutcome::of(self.transfers(), failed_connections));
         ServiceOutcome { transfers, ..ServiceOutcome::default() }
     }
 }

@@ -4,7 +4,7 @@ use bentpipe_base::{Duration, Instant, Rng};
 
 use crate::Law;
 use crate::act::{Act, Acts};
-use crate::transfers::Transfers;
+use crate::transfers::Transfer;
 
 /// Bytes of the command that requests a file.
 const COMMAND: u64 = 64;
@@ -54,7 +54,7 @@ pub struct Fetcher {
     size: u64,
     missing: u64,
     acts: Acts,
-    transfers: Transfers,
+    transfers: Vec<Transfer>,
     rng: Rng,
 }
 
@@ -62,12 +62,12 @@ impl Fetcher {
     /// Makes a client that requests a file at the start.
     pub fn new(config: Config, rng: Rng) -> Self {
         let next = Instant::ZERO;
-        let (acts, transfers) = (Acts::default(), Transfers::default());
+        let (acts, transfers) = (Acts::default(), Vec::new());
         Self { config, next, begun: next, size: 0, missing: 0, acts, transfers, rng }
     }
 
     /// Returns the times from the request of a file to its last byte.
-    pub fn transfers(&self) -> &Transfers {
+    pub fn transfers(&self) -> &[Transfer] {
         &self.transfers
     }
 
@@ -103,7 +103,7 @@ impl Fetcher {
         if self.missing > 0 {
             return;
         }
-        self.transfers.note(now.since(self.begun));
+        self.transfers.push(Transfer { completed_at: now, took: now.since(self.begun) });
         self.acts.push(Act::Close { connection });
         let pause = self.rng.exponential(self.config.reading.as_secs_f64());
         self.next = now + Duration::from_secs_f64(pause).max(Duration::from_millis(1));
@@ -142,7 +142,7 @@ mod tests {
         assert!((1.95e6..2.03e6).contains(&mean), "{mean}");
         let pause = now.as_secs_f64() / 4000.0 - 2.0;
         assert!((170.0..190.0).contains(&pause), "{pause}");
-        assert_eq!(fetcher.transfers().mean(), Some(Duration::from_secs(2)));
+        assert!(fetcher.transfers().iter().all(|transfer| transfer.took == Duration::from_secs(2)));
     }
 
     #[test]
@@ -154,8 +154,8 @@ mod tests {
         fetcher.handle_reply(at(1), 0, 1000);
         fetcher.handle_failure(at(2), 0);
         fetcher.handle_reply(at(3), 0, 1_999_999);
-        assert_eq!(fetcher.transfers().count(), 0);
+        assert_eq!(fetcher.transfers(), []);
         fetcher.handle_reply(at(4), 0, 1);
-        assert_eq!(fetcher.transfers().mean(), Some(Duration::from_secs(4)));
+        assert_eq!(fetcher.transfers()[0].took, Duration::from_secs(4));
     }
 }

@@ -48,4 +48,4 @@ pub use source::Source;
 pub use source_app::{Judge, SourceApp};
 pub use tes::Tes;
 pub use timeliness::Timeliness;
-pub use transfers::Transfers;
+pub use transfers::Transfer;

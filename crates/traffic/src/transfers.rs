@@ -1,45 +1,33 @@
-use bentpipe_base::Duration;
+use bentpipe_base::{Duration, Instant};
 
 use crate::outcome::TransferOutcome;
 
-/// Durations of complete transfers.
-#[derive(Clone, Default, Debug)]
-pub struct Transfers(Vec<Duration>);
+/// A complete page or file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// Time of the last byte.
+    pub completed_at: Instant,
+    /// Time from the request to the last byte.
+    pub took: Duration,
+}
 
-impl Transfers {
-    /// Adds a duration.
-    pub(crate) fn note(&mut self, time: Duration) {
-        self.0.push(time);
-    }
-
-    /// Returns the number of transfers.
-    pub fn count(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    /// Returns the mean duration; `None` without transfers.
-    pub fn mean(&self) -> Option<Duration> {
-        let sum = self.0.iter().fold(Duration::ZERO, |sum, time| sum + *time);
-        (!self.0.is_empty()).then(|| sum / self.count())
-    }
-
-    /// Returns the `p` quantile (above 0 to 1) of the durations; `None` without transfers.
-    pub fn quantile(&self, p: f64) -> Option<Duration> {
-        let mut sorted = self.0.clone();
+impl TransferOutcome {
+    /// Returns the measures of these transfers; `failed_connections` connections ended early.
+    pub fn of(transfers: &[Transfer], failed_connections: u64) -> Self {
+        let mut sorted: Vec<Duration> = transfers.iter().map(|transfer| transfer.took).collect();
         sorted.sort_unstable();
-        let rank = libm::ceil(p * sorted.len() as f64) as usize;
-        sorted.get(rank.saturating_sub(1)).copied()
-    }
-
-    /// Returns the measures for results; `failed_connections` connections ended early.
-    pub fn outcome(&self, failed_connections: u64) -> TransferOutcome {
-        let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
-        TransferOutcome {
-            completed: self.count(),
+        let completed = sorted.len() as u64;
+        let sum = sorted.iter().fold(Duration::ZERO, |sum, time| sum + *time);
+        let quantile = |p: f64| {
+            let rank = libm::ceil(p * sorted.len() as f64) as usize;
+            sorted.get(rank.saturating_sub(1)).map(|time| time.as_secs_f64())
+        };
+        Self {
+            completed,
             failed_connections,
-            mean_s: seconds(self.mean()),
-            median_s: seconds(self.quantile(0.5)),
-            p95_s: seconds(self.quantile(0.95)),
+            mean_s: (completed > 0).then(|| (sum / completed).as_secs_f64()),
+            median_s: quantile(0.5),
+            p95_s: quantile(0.95),
         }
     }
 }
@@ -50,13 +38,16 @@ mod tests {
 
     #[test]
     fn quantiles_are_times_that_occurred() {
-        let mut transfers = Transfers::default();
-        assert_eq!((transfers.mean(), transfers.quantile(0.5)), (None, None));
-        for seconds in [5, 1, 4, 2] {
-            transfers.note(Duration::from_secs(seconds));
-        }
-        let quantile = |p| transfers.quantile(p).unwrap().as_secs_f64();
-        assert_eq!((quantile(0.01), quantile(0.5), quantile(0.75), quantile(0.95)), (1.0, 2.0, 4.0, 5.0));
-        assert_eq!(transfers.mean(), Some(Duration::from_secs(3)));
+        let of = |seconds: &[u64]| {
+            let transfer =
+                |secs: &u64| Transfer { completed_at: Instant::ZERO, took: Duration::from_secs(*secs) };
+            TransferOutcome::of(&seconds.iter().map(transfer).collect::<Vec<_>>(), 3)
+        };
+        assert_eq!(of(&[]), TransferOutcome { failed_connections: 3, ..TransferOutcome::default() });
+        let four = of(&[5, 1, 4, 2]);
+        assert_eq!(
+            (four.completed, four.mean_s, four.median_s, four.p95_s),
+            (4, Some(3.0), Some(2.0), Some(5.0))
+        );
     }
 }

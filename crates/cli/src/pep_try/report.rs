@@ -13,13 +13,15 @@ use crate::pep_args::PepTryArgs;
 
 /// The page as HTML.
 pub(super) fn render(args: &PepTryArgs, rows: &[Row]) -> Result<String, Failure> {
-    let scenario = Draft::load(&args.scenario)?.scenario()?;
+    let draft = Draft::load(&args.scenario)?;
+    let scenario = draft.scenario()?;
     let provenance = Provenance {
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
         toml: scenario.to_toml(),
         command: output::typed(),
         version: env!("CARGO_PKG_VERSION").into(),
+        origin: crate::origin::of(draft.files()),
     };
     let figures = vec![
         bars("Downloads", "Mbit/s", rows, |row| row.goodput_bps / 1e6),

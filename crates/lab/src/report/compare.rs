@@ -2,16 +2,18 @@
 
 use bentpipe_outcome::{LinkSeries, Series};
 
-use super::figure::{Choice, Figure, Pick, Section};
+use super::figure::{Axis, Choice, Figure, Pick, Section, Style, Trace};
 use super::run::{Curves, drawn_flows, flow_figures, queue_figure};
 use super::view::{ALGORITHMS, Measure, Scaled, View};
 use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
-use crate::comparison::{Comparison, unique};
+use crate::comparison::{Comparison, Row, Sample, unique};
 use crate::headline::{self, most_telling, shown};
 use crate::metric::Metric;
 use crate::number::plus_minus;
+use crate::paired::Difference;
 use crate::plan::Setting;
 use crate::stats::Summary;
+use crate::table::p_value;
 
 /// What the report of a comparison shows.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +67,7 @@ impl ComparePage<'_> {
             ])
             .into_iter()
             .map(|metric| self.table(metric))
+            .chain(self.differences())
             .collect(),
         };
         render(&self.world.shown_on(page), self.provenance)
@@ -118,8 +121,75 @@ impl ComparePage<'_> {
             _ if self.comparison.is_certain() => "Nothing is random here: every seed gives the same.",
             _ => "Means over the seeds with 95 % confidence intervals.",
         };
-        let figures = std::iter::once(wide).chain(others.map(|measure| view.figure(measure))).collect();
+        let figures = std::iter::once(wide).chain(others.map(|measure| view.figure(measure)));
+        let pairs = Some(self.throughput_and_delay()).filter(|figure| figure.x.range != Some([0.0, 0.0]));
+        let figures = figures.chain(pairs).collect();
         Section::new("Results", intro.into(), view.choices(), figures)
+    }
+
+    /// Goodput against queueing delay, one mark for each run, with the contour of one standard deviation.
+    fn throughput_and_delay(&self) -> Figure {
+        let (goodput, delay) = (Metric::Goodput.shown(), Metric::QueueingDelay.shown());
+        let mut traces = Vec::new();
+        let mut most = 0.0_f64;
+        for (colour, cc) in self.comparison.algorithms().into_iter().enumerate() {
+            for row in self.comparison.rows.iter().filter(|row| row.cell.cc == cc) {
+                let point = |sample: &Sample| {
+                    Some((
+                        sample.get(Metric::QueueingDelay)? / delay.2,
+                        sample.get(Metric::Goodput)? / goodput.2,
+                    ))
+                };
+                let points: Vec<_> = row.samples.iter().filter_map(point).collect();
+                most = points.iter().fold(most, |most, point| most.max(point.0));
+                let picks: Vec<_> =
+                    row.cell.vary.iter().map(|setting| Pick::new(&setting.key, &setting.value.0)).collect();
+                let contour = ellipse(&points).map(|contour| Trace::through(cc, &contour, Style::Line));
+                let marks = Trace::through(cc, &points, Style::Marks);
+                let has_contour = contour.is_some();
+                let both = contour.into_iter().chain([Trace { legend: !has_contour, ..marks }]);
+                traces.extend(both.map(|trace| trace.coloured(colour).shown_by(&picks)));
+            }
+        }
+        Figure {
+            title: "Goodput and queueing delay".into(),
+            caption:
+                "One mark for each run; ellipses: one standard deviation. Better is up and to the right."
+                    .into(),
+            // The field draws the delay from right to left.
+            x: Axis {
+                title: format!("{}, {}", delay.0, delay.1),
+                range: Some([1.05 * most, 0.0]),
+                ..Axis::default()
+            },
+            y: Axis { title: goodput.1.into(), close: true, ..Axis::default() },
+            traces,
+            ..Figure::default()
+        }
+    }
+
+    /// Differences from the baseline in what the scenario is run for; `None` without p-values.
+    fn differences(&self) -> Option<Grid> {
+        let metric = self.comparison.measures;
+        let differences = self.comparison.differences(metric);
+        let scale = Scaled::of(Measure::Of(metric));
+        let keys = self.comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
+        let head = keys.iter().map(|setting| setting.key.clone());
+        let head = head.chain(["algorithm", "difference", "p (Holm)"].map(str::to_owned)).collect();
+        let row = |(row, difference): (&Row, Option<Difference>)| {
+            let (difference, p) = difference.and_then(|difference| Some((difference, difference.p_holm?)))?;
+            let names =
+                row.cell.vary.iter().map(|setting| setting.value.0.clone()).chain([row.cell.cc.clone()]);
+            let cells = [plus_minus(difference.summary, scale.divisor), p_value(p)];
+            Some(GridRow {
+                names: names.collect(),
+                cells: cells.map(|text| GridCell { text, best: false }).into(),
+            })
+        };
+        let rows: Vec<_> = self.comparison.rows.iter().zip(differences).filter_map(row).collect();
+        let title =
+            format!("{}: difference from {} with the same seed", scale.heading(), self.comparison.baseline);
+        (!rows.is_empty()).then_some(Grid { title, head, rows })
     }
 
     fn examples(&self) -> Option<Section> {
@@ -149,7 +219,7 @@ impl ComparePage<'_> {
         let vary = self.examples.first().map_or(&[][..], |example| &example.vary);
         let ranking = headline::ranking(self.comparison, vary);
         let ends = [ranking.first(), ranking.last()];
-        let on = unique(ends.into_iter().flatten().map(|(cc, _)| (*cc).to_owned()));
+        let on = unique(ends.into_iter().flatten().map(|ranked| ranked.cc.to_owned()));
         [
             Choice::several_of(ALGORITHMS, algorithms, &on),
             Choice::one_of(FLOW, flows),
@@ -184,6 +254,31 @@ impl ComparePage<'_> {
     }
 }
 
+/// Points of the contour at one standard deviation of the normal distribution with the mean and covariance of some points; `None`
+/// for fewer than three.
+fn ellipse(points: &[(f64, f64)]) -> Option<Vec<(f64, f64)>> {
+    const CORNERS: u32 = 72;
+    if points.len() < 3 {
+        return None;
+    }
+    let n = points.len() as f64;
+    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / n;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let moment = |of: &dyn Fn(f64, f64) -> f64| {
+        points.iter().map(|point| of(point.0 - x, point.1 - y)).sum::<f64>() / (n - 1.0)
+    };
+    let (xx, yy, xy) = (moment(&|x, _| x * x), moment(&|_, y| y * y), moment(&|x, y| x * y));
+    // The Cholesky factor of the covariance maps the unit circle onto the contour.
+    let a = xx.sqrt();
+    let b = if a > 0.0 { xy / a } else { 0.0 };
+    let c = (yy - b * b).max(0.0).sqrt();
+    let corner = |corner: u32| {
+        let (sin, cos) = (std::f64::consts::TAU * f64::from(corner) / f64::from(CORNERS)).sin_cos();
+        (x + a * cos, y + b * cos + c * sin)
+    };
+    Some((0..=CORNERS).map(corner).collect())
+}
+
 fn join(names: &[&str]) -> String {
     match names {
         [] => "Nothing".into(),
@@ -203,7 +298,7 @@ fn queues(
     })
 }
 
-/// One cell for each algorithm; the best in what the scenario is run for stands out if no other is as good within the intervals.
+/// One cell for each algorithm; the best in what the scenario is run for stands out if its difference from every other is significant.
 fn cells(comparison: &Comparison, vary: &[Setting], scale: &Scaled) -> Vec<GridCell> {
     let algorithms = comparison.algorithms();
     let summaries: Vec<Summary> = algorithms
@@ -211,7 +306,7 @@ fn cells(comparison: &Comparison, vary: &[Setting], scale: &Scaled) -> Vec<GridC
         .map(|cc| comparison.row(cc, vary).map(|row| scale.summary(row)).unwrap_or_default())
         .collect();
     let marked = scale.measure == Measure::Of(comparison.measures) && algorithms.len() > 1;
-    let best = comparison.best(&summaries).filter(|_| marked);
+    let best = comparison.best(vary).filter(|_| marked);
     let cell = |(place, summary): (usize, &Summary)| GridCell {
         text: plus_minus(*summary, scale.divisor),
         best: best == Some(place),
@@ -222,7 +317,6 @@ fn cells(comparison: &Comparison, vary: &[Setting], scale: &Scaled) -> Vec<GridC
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::Sample;
     use crate::example;
     use crate::plan::Point;
     use bentpipe_outcome::FlowSeries;
@@ -295,6 +389,17 @@ mod tests {
         assert!(bytes < 1_500_000, "{bytes}");
         let flows = &page.examples().unwrap().choices[1].options;
         assert!(flows.len() >= 10, "{} flows to choose from", flows.len());
+    }
+
+    /// The contour of points at (±1, 0) and (0, ±2) is the ellipse with their standard deviations as half axes.
+    #[test]
+    fn the_contour_is_that_of_the_covariance() {
+        let contour = ellipse(&[(1.0, 0.0), (-1.0, 0.0), (0.0, 2.0), (0.0, -2.0)]).unwrap();
+        let [a, b] = [2.0 / 3.0, 8.0 / 3.0].map(f64::sqrt);
+        assert!(contour.iter().all(|(x, y)| ((x / a).powi(2) + (y / b).powi(2) - 1.0).abs() < 1e-12));
+        let tilted = ellipse(&[(0.0, 0.0), (1.0, 1.0), (2.0, 2.0)]).unwrap();
+        assert!(tilted.iter().all(|(x, y)| (x - y).abs() < 1e-12), "points on a line");
+        assert_eq!(ellipse(&[(0.0, 0.0), (1.0, 1.0)]), None);
     }
 
     #[test]

@@ -235,10 +235,15 @@ impl Trace {
     /// A trace over time, thinned to what a screen can show.
     pub fn over_time(name: impl Into<String>, points: &[(f64, f64)], style: Style) -> Self {
         let kept = super::thin::thin(points, POINTS_PER_TRACE);
+        Self::through(name, &kept, style)
+    }
+
+    /// A trace through these points.
+    pub fn through(name: impl Into<String>, points: &[(f64, f64)], style: Style) -> Self {
         Self {
             name: name.into(),
-            x: kept.iter().map(|point| Position::Number(Number(point.0))).collect(),
-            y: kept.iter().map(|point| Some(Number(point.1))).collect(),
+            x: points.iter().map(|point| Position::Number(Number(point.0))).collect(),
+            y: points.iter().map(|point| Some(Number(point.1))).collect(),
             style,
             legend: true,
             ..Self::default()

@@ -17,12 +17,14 @@ use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
 
 use self::packed::packed;
+use crate::origin::Origin;
 
 pub use compare::{ComparePage, Example};
 pub use network::Network;
 pub use run::RunPage;
 
 pub use figure::{Axis, Choice, Figure, Number, Pick, Position, Scale, Section, Style, Trace};
+pub use sky::{PathChange, path_changes};
 pub use thin::thin;
 pub use world::World;
 
@@ -39,6 +41,8 @@ pub struct Provenance {
     pub command: String,
     /// Version of Bentpipe.
     pub version: String,
+    /// Build and input files.
+    pub origin: Origin,
 }
 
 /// A table of text.
@@ -118,6 +122,8 @@ pub fn render(page: &Page, provenance: &Provenance) -> Result<String, minijinja:
         toml => provenance.toml.as_str(),
         command => provenance.command.as_str(),
         version => provenance.version.as_str(),
+        build => provenance.origin.build.short(),
+        files => Serde(&provenance.origin.files),
         data => packed(&data).map_err(unwritten)?,
         style => STYLE,
         script => SCRIPT,

@@ -6,6 +6,7 @@ use super::figure::{
     Axis, Choice, Figure, Number, POINTS_PER_TRACE, Pick, Position, Scale, Section, Style, Trace,
 };
 use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
+use crate::column::Column;
 use crate::number::{RATE_UNIT, short};
 use crate::{carriage, headline, service, together};
 
@@ -43,7 +44,10 @@ impl RunPage<'_> {
             network: None,
             drawn_at: String::new(),
             sections: self.sections(),
-            grids: [Some(self.flows()), self.groups(), Some(self.links())].into_iter().flatten().collect(),
+            grids: [Some(self.flows()), self.groups(), self.delays(), Some(self.links())]
+                .into_iter()
+                .flatten()
+                .collect(),
         };
         render(&self.world.shown_on(page), self.provenance)
     }
@@ -54,11 +58,8 @@ impl RunPage<'_> {
         let mut facts = vec![
             ("goodput of all flows", format!("{} {}", short(totals.goodput_bps / unit.0), unit.1)),
             ("fairness (Jain)", format!("{:.3}", totals.jain_index)),
-            (
-                "segments sent again",
-                self.outcome.flows.iter().map(|f| f.retransmitted_segments).sum::<u64>().to_string(),
-            ),
-            ("timeouts", self.outcome.flows.iter().map(|f| f.timeouts).sum::<u64>().to_string()),
+            ("retransmitted segments", totals.retransmitted_segments.to_string()),
+            ("timeouts", totals.timeouts.to_string()),
             ("probe overhead", format!("{:.2} %", 100.0 * totals.probe_overhead)),
             ("seed", self.outcome.seed.to_string()),
         ];
@@ -102,7 +103,7 @@ impl RunPage<'_> {
         let unit = RATE_UNIT;
         let completes = flows.iter().any(|flow| flow.completion_s.is_some());
         let goodput = format!("goodput, {}", unit.1);
-        let head = ["flow", "algorithm", &goodput, "sent", "sent again", "timeouts", "probes", "RTT, ms"];
+        let head = ["flow", "algorithm", &goodput, "sent", "retransmitted", "timeouts", "probes", "RTT, ms"];
         let service = service::columns(flows);
         let titles = service.iter().map(|column| column.title);
         let head = head.into_iter().chain(completes.then_some("completion, s")).chain(titles);
@@ -131,18 +132,23 @@ impl RunPage<'_> {
 
     /// The groups of flows, where there are several.
     fn groups(&self) -> Option<Grid> {
+        self.by_group("Groups of flows", &together::columns(&self.outcome.groups))
+    }
+
+    /// Round trips and one-way delays of each group.
+    fn delays(&self) -> Option<Grid> {
+        self.by_group("Delays", &together::delays(&self.outcome.groups))
+    }
+
+    /// A table with a row for each group; `None` without columns.
+    fn by_group(&self, title: &str, columns: &[&'static Column<GroupOutcome>]) -> Option<Grid> {
         let groups = &self.outcome.groups;
-        let columns = together::columns(groups);
         let head = ["group"].into_iter().chain(columns.iter().map(|column| column.title)).map(str::to_owned);
         let row = |group: &GroupOutcome| GridRow {
             names: vec![group.name.clone()],
             cells: columns.iter().map(|column| plain(column.show(group))).collect(),
         };
-        let grid = Grid {
-            title: "Groups of flows".into(),
-            head: head.collect(),
-            rows: groups.iter().map(row).collect(),
-        };
+        let grid = Grid { title: title.into(), head: head.collect(), rows: groups.iter().map(row).collect() };
         (!columns.is_empty()).then_some(grid)
     }
 
@@ -269,7 +275,7 @@ pub(super) fn flow_figures(curves: &[Curves]) -> Vec<Figure> {
         rtt.traces.push(of.trace(&of.held(&of.series.srtt_ms), Style::Line));
         sequence.traces.push(of.trace(&of.series.sent, Style::Line));
         sequence.traces.push(of.second("acknowledged", &of.series.acked, Style::Step));
-        sequence.traces.push(of.second("sent again", &of.series.retransmitted, Style::Marks));
+        sequence.traces.push(of.second("retransmitted", &of.series.retransmitted, Style::Marks));
     }
     let mut figures = vec![window, rtt, sequence];
     for figure in &mut figures {

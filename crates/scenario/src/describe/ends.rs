@@ -16,6 +16,8 @@ use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, TEXT, TIME};
 const DEFAULT_CC: &str = "cubic";
 /// Bytes of IP and TCP headers with the timestamps option.
 pub(super) const DEFAULT_HEADER_BYTES: u32 = 52;
+/// Bytes of IPv4 and UDP headers.
+const UDP_HEADER_BYTES: u32 = 28;
 
 impl Named for FlowGroup {
     fn named(name: &str) -> Self {
@@ -33,6 +35,7 @@ impl Named for FlowGroup {
             sender: config.clone(),
             receiver: config,
             header_bytes: DEFAULT_HEADER_BYTES,
+            udp_header_bytes: UDP_HEADER_BYTES,
             traffic: Traffic::Bulk,
             transport: Transport::Tcp,
             second_path: None,
@@ -103,7 +106,15 @@ fn sender(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) {
     if !form.reads() {
         config.recovery = flow.default_recovery;
     }
-    form.differing_from(base, "tcp", |form| sender_tcp(form, &mut config, &mut flow.header_bytes, mss));
+    // A flow over UDP has no headers of TCP to show.
+    let shows_udp = !form.reads() && flow.transport == Transport::Udp;
+    form.differing_from(base, "tcp", |form| {
+        if shows_udp {
+            tcp(form, &mut config, mss);
+        } else {
+            sender_tcp(form, &mut config, &mut flow.header_bytes, mss);
+        }
+    });
     if form.reads() {
         flow.default_recovery = config.recovery;
         flow.sender = Arc::new(config);

@@ -24,6 +24,7 @@ const CONVERGENCES: Words<Convergence> =
 /// Key `transport` of a flow.
 pub(super) fn transport(form: &mut Form<'_>, flow: &mut FlowGroup) {
     let Options { admission, stp, sctp, dtn, petra } = &mut flow.options;
+    let udp_header_bytes = &mut flow.udp_header_bytes;
     let each = TRANSPORTS.0.iter().map(|(_, transport)| *transport).collect();
     form.table("transport", Shorthand::KIND, |form| {
         form.variant(
@@ -31,7 +32,8 @@ pub(super) fn transport(form: &mut Form<'_>, flow: &mut FlowGroup) {
             |transport| TRANSPORTS.word(transport),
             each,
             |form, transport| match transport {
-                Transport::Tcp | Transport::Udp | Transport::Tfrc => {}
+                Transport::Tcp | Transport::Tfrc => {}
+                Transport::Udp => form.field("header", udp_header_bytes, &Bytes::PACKET),
                 Transport::Admission => {
                     form.field("rate", &mut admission.rate, &RATE);
                     form.field("probe", &mut admission.probe, &TIME_ABOVE_ZERO);

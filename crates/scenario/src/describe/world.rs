@@ -7,12 +7,13 @@ use super::node::node;
 use crate::form::{Form, Shorthand};
 use crate::model::{Routing, Scenario};
 use crate::tree::Node;
-use crate::unit::{Count, TEXT, TIME_ABOVE_ZERO, Words};
+use crate::unit::{Count, TEXT, TIME, TIME_ABOVE_ZERO, Words};
 
 /// Tables of a whole scenario; `defaults` is its `tcp` table.
 pub(crate) fn world(form: &mut Form<'_>, scenario: &mut Scenario, defaults: Option<&Node>) {
     form.field("title", &mut scenario.title, &TEXT);
     form.required("duration", &mut scenario.duration, &TIME_ABOVE_ZERO);
+    form.table("measure", Shorthand::NONE, |form| form.field("from", &mut scenario.measure_from, &TIME));
     form.field("seed", &mut scenario.seed, &Count::ANY);
     form.field("routing", &mut scenario.routing, &ROUTINGS);
     match (&mut *form, defaults) {

@@ -72,7 +72,7 @@ fn source(group: &FlowGroup, source: Source, judge: Judge, coalesces: bool) -> A
 
 /// Bursts and silences.
 fn bursts(group: &FlowGroup, config: &on_off::Config, rng: Rng) -> Application {
-    source(group, Source::OnOff(OnOff::new(config, group.header_bytes, rng)), Judge::Nobody, false)
+    source(group, Source::OnOff(OnOff::new(config, group.headers(), rng)), Judge::Nobody, false)
 }
 
 /// A live video with a viewer.

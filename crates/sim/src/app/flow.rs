@@ -6,7 +6,8 @@ use bentpipe_base::{Instant, Segment};
 use bentpipe_check::HostEvent;
 use bentpipe_scenario::Transport;
 use bentpipe_tcp::{Connection, State};
-use bentpipe_traffic::{Application, Interest, SourceApp};
+use bentpipe_trace::Event;
+use bentpipe_traffic::{Application, Interest, SourceApp, Transfer};
 
 use crate::engine::key::{Class, Tie};
 use crate::engine::process::Timer;
@@ -17,7 +18,7 @@ use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
-use crate::world::End;
+use crate::world::{End, NOT_COUNTED};
 
 impl<M: Monitor> Simulation<M> {
     /// Sees to it that a flow is woken at a time or earlier, or at once if that is over.
@@ -78,6 +79,8 @@ impl<M: Monitor> Simulation<M> {
 
     /// A new pair of connection ends for a leg of a flow.
     pub(crate) fn open(&mut self, id: FlowId, leg_id: u32) -> EndId {
+        // The RTT is that of the first leg, the delay of data that of the last.
+        let counted = [leg_id == id, self.leg_after(id, leg_id).is_none()];
         let leg = self.core.legs.get((leg_id as usize).wrapping_sub(self.flows.len()));
         let flow = &mut self.flows[id as usize];
         let (routes, labels, configs) = match leg {
@@ -101,6 +104,7 @@ impl<M: Monitor> Simulation<M> {
             label: labels[side],
             flow: id,
             leg_id,
+            delays: if counted[side] { flow.group } else { NOT_COUNTED },
             relay: Relay::None,
             incarnation: 0,
             interest,
@@ -193,6 +197,8 @@ impl<M: Monitor> Simulation<M> {
             flow.sender = None;
         }
         if let Application::Pages(pages) = &mut flow.application {
+            let took = self.now.since(flow.counts.begun);
+            flow.counts.pages.push(Transfer { completed_at: self.now, took });
             let next = self.now + pages.rest();
             self.wake_flow_at(id, next);
         }
@@ -240,7 +246,8 @@ impl<M: Monitor> Simulation<M> {
     pub(crate) fn send_plain(&mut self, id: FlowId, size: u32, message: u64) {
         let flow = &self.flows[id as usize];
         let segment = Segment { seq: message, len: size - flow.header_bytes, ..Segment::default() };
-        let index = self.pool.put(&PacketContents { to: id, incarnation: 0, segment });
+        let index = self.pool.put(&PacketContents { to: id, incarnation: 0, sent_at: self.now, segment });
+        self.monitor.plain(self.key, id, Event::Sent(segment));
         let marks = Marks::PLAIN | Marks::of(&segment);
         let handle = PacketHandle::new((index, flow.routes[0]), size, flow.labels[0], marks);
         let node = flow.nodes[0];

@@ -166,6 +166,7 @@ impl Simulation<Silent> {
             std::mem::swap(&mut self.flows[flow], &mut other.flows[flow]);
             self.core.goodput.take_over(&mut other.core.goodput, flow);
         }
+        self.core.delays.iter_mut().zip(&other.core.delays).for_each(|(mine, delays)| mine.merge(delays));
         self.events += other.events;
         self.turns += other.turns;
         self.core.stranded += other.core.stranded;

@@ -1,8 +1,10 @@
 //! Connection ends: segments arrive, the application reacts, segments leave, the timer is set.
 
-use bentpipe_base::{EcnField, Instant, prefetch};
+use bentpipe_base::{EcnField, Instant, Probe, prefetch};
 use bentpipe_check::HostEvent;
-use bentpipe_tcp::{Events, Exchange, Transmit};
+use bentpipe_outcome::Delays;
+use bentpipe_tcp::{Connection, Events, Exchange, Transmit};
+use bentpipe_trace::Event;
 use bentpipe_traffic::{Application, Interest};
 
 use crate::host::proxy::Relay;
@@ -10,6 +12,7 @@ use crate::ids::EndId;
 use crate::network::hop::{FIRST_SPECIAL, Here};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
+use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
 
 impl<M: Monitor> Simulation<M> {
@@ -50,15 +53,7 @@ impl<M: Monitor> Simulation<M> {
         self.pool.release(handle.index());
         let to = contents.to;
         if handle.has(Marks::PLAIN) {
-            let flow = &mut self.flows[to as usize];
-            if !handle.has(Marks::COPY) {
-                flow.counts.plain_packets += 1;
-                flow.counts.plain_bytes += u64::from(handle.size() - flow.header_bytes);
-                if let Application::SourceApp(app) = &mut flow.application {
-                    app.handle_packet(self.now, contents.segment.seq, u64::from(contents.segment.len));
-                }
-            }
-            return;
+            return self.arrive_plain(handle);
         }
         if handle.has(Marks::CONGESTED) {
             contents.segment.ecn = EcnField::Congested;
@@ -86,9 +81,21 @@ impl<M: Monitor> Simulation<M> {
         {
             prefetch(link);
         }
+        let delays = self.core.delays.get_mut(end.delays as usize);
+        // Data comes to the receiver, round-trip samples to the sender.
+        let is_receiver = !to.is_multiple_of(2);
+        let is_data = is_receiver && contents.segment.len > 0 && contents.segment.probe == Probe::No;
+        let one_way = is_data.then_some(self.now.since(contents.sent_at));
         let had_read = end.connection.delivered_bytes();
         let reads_at_once = end.reads_at_once();
         let exchange = end.connection.exchange(self.now, &mut contents.segment, reads_at_once);
+        if let Some(delays) = delays {
+            match one_way {
+                Some(delay) => delays.one_way_delay.add(delay),
+                None if !is_receiver => note_rtt(delays, &mut end.connection),
+                None => {}
+            }
+        }
         let bytes = end.connection.delivered_bytes() - had_read;
         if M::MONITORS && bytes > 0 {
             self.monitor.end(self.key, to, HostEvent::Read(bytes));
@@ -103,6 +110,23 @@ impl<M: Monitor> Simulation<M> {
         self.settle(to);
         if waits {
             self.meet_syn(to);
+        }
+    }
+
+    /// The scratch holds a plain packet at the end of its route.
+    #[inline]
+    fn arrive_plain(&mut self, handle: PacketHandle) {
+        let PacketContents { to, segment, sent_at, .. } = self.scratch;
+        self.monitor.plain(self.key, to, Event::Received(segment));
+        let flow = &mut self.flows[to as usize];
+        self.core.delays[flow.group as usize].one_way_delay.add(self.now.since(sent_at));
+        if handle.has(Marks::COPY) {
+            return;
+        }
+        flow.counts.plain_packets += 1;
+        flow.counts.plain_bytes += u64::from(handle.size() - flow.header_bytes);
+        if let Application::SourceApp(app) = &mut flow.application {
+            app.handle_packet(self.now, segment.seq, u64::from(segment.len));
         }
     }
 
@@ -189,7 +213,7 @@ impl<M: Monitor> Simulation<M> {
     pub(crate) fn send_scratch(&mut self, id: EndId) {
         let Self { ends, scratch, .. } = self;
         let end = &ends[id as usize];
-        (scratch.to, scratch.incarnation) = (id ^ 1, end.incarnation);
+        (scratch.to, scratch.incarnation, scratch.sent_at) = (id ^ 1, end.incarnation, self.now);
         let index = self.pool.put(scratch);
         let segment = &scratch.segment;
         let size = end.header_bytes + segment.len;
@@ -250,5 +274,14 @@ impl<M: Monitor> Simulation<M> {
             self.note_abort(flow, id, reason);
         }
         events.intersects(Events::CLOSED | Events::RESET | Events::TIMED_OUT)
+    }
+}
+
+/// Counts the round-trip sample that a connection took.
+#[inline(always)]
+fn note_rtt(delays: &mut Delays, connection: &mut Connection) {
+    if let (Some(sample), Some(srtt)) = (connection.take_rtt_sample(), connection.srtt()) {
+        delays.rtt.add(sample);
+        delays.smoothed_rtt.add(srtt);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bentpipe_base::Segment;
 use bentpipe_middlebox::{Emission, Middlebox};
-use bentpipe_outcome::GoodputSampler;
+use bentpipe_outcome::{Delays, GoodputSampler};
 use bentpipe_scenario::{Graph, LinkId, NextHop, NodeId, RoutingTable};
 
 use crate::host::proxy::{Leg, Proxy};
@@ -49,6 +49,8 @@ pub(crate) struct NetworkCore {
     pub nested: u32,
     /// Samples the goodput of the flows.
     pub goodput: GoodputSampler,
+    /// Delays of each group of flows.
+    pub delays: Vec<Delays>,
     /// Segments that a middlebox sends.
     pub emissions: Vec<Emission>,
 }

@@ -126,7 +126,12 @@ impl<M: Monitor> Simulation<M> {
                 continue;
             }
             let incarnation = end.incarnation;
-            let index = self.pool.put(&PacketContents { to, incarnation, segment: emission.segment });
+            let index = self.pool.put(&PacketContents {
+                to,
+                incarnation,
+                sent_at: self.now,
+                segment: emission.segment,
+            });
             let MiddleboxNode { node, exits, .. } = &self.core.middleboxes[id as usize];
             let exit = 2 * end.leg_id + u32::from(!forward);
             let (size, label) = (end.header_bytes + emission.segment.len, self.ends[to as usize ^ 1].label);

@@ -3,14 +3,16 @@
 use bentpipe_base::Instant;
 use bentpipe_check::{HostEvent, LinkActivity};
 use bentpipe_scenario::LinkId;
+use bentpipe_trace::Event;
 
 use crate::engine::key::EventKey;
-use crate::ids::{EndId, PacketIndex};
+use crate::ids::{EndId, FlowId, PacketIndex};
 
 /// Something that happened somewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Observation {
     AtEnd(EndId, HostEvent),
+    OfPlain(FlowId, Event),
     AtLink(LinkId, LinkActivity),
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::Gaps;
 use bentpipe_outcome::{
-    BundleOutcome, FlowOutcome, GapOutcome, GroupOutcome, LegOutcome, LinkOutcome, MediumOutcome,
+    BundleOutcome, Delays, FlowOutcome, GapOutcome, GroupOutcome, LegOutcome, LinkOutcome, MediumOutcome,
     NodeOutcome, Outcome, RelayedOutcome, SplitOutcome, Totals,
 };
 use bentpipe_scenario::{Edge, FlowGroup, LinkId, NodeId, NodeKind, Scenario, Topology, Transport};
@@ -34,6 +34,7 @@ impl Counts {
         if side == 0 {
             gone.acknowledged += connection.acknowledged_bytes();
             gone.srtt = connection.srtt().or(gone.srtt);
+            gone.connected |= connection.acknowledged_bytes() > 0 || connection.state().is_synchronised();
         }
     }
 }
@@ -67,11 +68,12 @@ pub(crate) fn outcome<M: Monitor>(
         receiver.received_segments - receiver.duplicate_segments + flow.counts.plain_packets
     };
     let data_packets_delivered = simulation.flows.iter().map(data_packets).sum();
-    Outcome {
+    let outcome = Outcome {
         scenario: scenario.name.clone(),
         version: env!("CARGO_PKG_VERSION"),
         seed: circumstances.seed,
         simulated_s: span.as_secs_f64(),
+        measured_from_s: None,
         wall_s: circumstances.wall.as_secs_f64(),
         events: simulation.events,
         totals: Totals { convergence_s, data_packets_delivered, ..Totals::of(&flows) },
@@ -81,7 +83,30 @@ pub(crate) fn outcome<M: Monitor>(
         nodes: node_outcomes(topology, &simulation.core, &simulation.flows),
         media: simulation.core.media.shared.iter().map(|shared| medium_outcome(shared, span)).collect(),
         stranded_packets: simulation.core.stranded,
-    }
+    };
+    with_delays(outcome, &simulation.core.delays)
+}
+
+/// The delays of all flows.
+fn all_delays(of_groups: &[Delays]) -> Delays {
+    let mut all = Delays::default();
+    of_groups.iter().for_each(|delays| all.merge(delays));
+    all
+}
+
+/// The results of the measurement window: of a whole run without those of the same run until the window begins.
+pub(crate) fn window(whole: (Outcome, Vec<Delays>), early: &(Outcome, Vec<Delays>)) -> Outcome {
+    let (outcome, mut delays) = whole;
+    delays.iter_mut().zip(&early.1).for_each(|(delays, early)| delays.remove(early));
+    with_delays(outcome.since(&early.0), &delays)
+}
+
+/// Adds the delays of each group of the scenario.
+fn with_delays(mut outcome: Outcome, delays: &[Delays]) -> Outcome {
+    // Groups are in the order of the scenario, and each has a flow.
+    outcome.groups.iter_mut().zip(delays).for_each(|(group, delays)| group.delays = delays.outcome());
+    outcome.totals.delays = all_delays(delays).outcome();
+    outcome
 }
 
 /// Adds what the present connections counted to the books of their flows.
@@ -115,12 +140,12 @@ fn split_outcome(legs: &[Leg], flow: &Flow) -> Option<SplitOutcome> {
         sent_segments: leg.gone.sent_segments,
         retransmitted_segments: leg.gone.retransmitted_segments,
         timeouts: leg.gone.timeouts,
+        probes_sent: leg.gone.probes_sent,
         srtt_ms: leg.gone_srtt.map(Duration::as_millis_f64),
     };
     let Gone { acknowledged, stats: [_, receiver], .. } = flow.counts.of_gone();
     let undelivered = acknowledged.saturating_sub(receiver.delivered_bytes);
-    (!legs.is_empty() || flow.spoofed)
-        .then(|| SplitOutcome { acked_undelivered_bytes: undelivered, legs: legs.iter().map(leg).collect() })
+    (!legs.is_empty() || flow.spoofed).then(|| SplitOutcome::of(undelivered, legs.iter().map(leg).collect()))
 }
 
 /// The algorithm of a flow, or the transport where that has none to choose.
@@ -140,7 +165,12 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
     let span = now.since(Instant::ZERO);
     let group = &scenario.flows[flow.group as usize];
     let counts = &flow.counts;
-    let Gone { stats: [sender, receiver], srtt, aborted, failures, .. } = counts.of_gone();
+    let Gone { stats: [sender, receiver], srtt, aborted, failures, connected, .. } = counts.of_gone();
+    let reason = match flow.transport {
+        _ if flow.start >= now => Some("begins after the end of the run"),
+        Transport::Tcp if !connected && flow.session.is_none() => Some("never connected"),
+        _ => None,
+    };
     let progress = flow.session.as_ref().map(|session| session.sender()).unwrap_or_default();
     let (segment_bytes, sent_segments) = match &flow.application {
         Application::Cbr(cbr) => (cbr.packet_bytes() - flow.header_bytes, cbr.sent()),
@@ -175,10 +205,11 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
         probe_repairs: receiver.probe_repairs,
         srtt_ms: srtt.or(progress.srtt).map(Duration::as_millis_f64),
         completion_s: (counts.completed > 0).then(completion).or(transfer_mean),
-        aborted,
+        aborted: aborted.or(reason),
         stream,
         call,
         transfers,
+        pages: [&counts.pages, flow.application.transfers()].concat(),
         player,
         split: split_outcome(legs, flow),
         bundles: bundle_outcome(flow),
@@ -236,6 +267,11 @@ fn link_outcomes<M: Monitor>(
             dropped_low_priority: stats.dropped_low_priority,
             parity_packets: stats.parity_packets,
             repaired_packets: stats.repaired_packets,
+            queueing_delay_ms: match media.port(id as LinkId) {
+                Some(_) => None,
+                None => stats.mean_wait().map(Duration::as_millis_f64),
+            },
+            transmitted_packets: stats.transmitted_packets(),
             utilisation: if span.is_zero() { 0.0 } else { busy / span.as_secs_f64() },
             gaps: gap_outcome(link.gaps(), span),
         }

@@ -7,9 +7,10 @@
 use bentpipe_base::Instant;
 use bentpipe_check::{HostEvent, LinkActivity};
 use bentpipe_scenario::LinkId;
+use bentpipe_trace::Event;
 
 use crate::engine::key::EventKey;
-use crate::ids::EndId;
+use crate::ids::{EndId, FlowId};
 
 /// Is told what happens in a simulation. Unless it says otherwise, it ignores everything.
 pub(crate) trait Monitor {
@@ -31,6 +32,10 @@ pub(crate) trait Monitor {
     /// Something happened at a connection end. Packets are numbered by their indices in the pool.
     #[inline(always)]
     fn end(&mut self, _: EventKey, _: EndId, _: HostEvent) {}
+
+    /// A flow of plain packets sent or received one.
+    #[inline(always)]
+    fn plain(&mut self, _: EventKey, _: FlowId, _: Event) {}
 
     /// Something happened at a link; packets are numbered in the same way.
     #[inline(always)]

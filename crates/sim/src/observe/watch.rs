@@ -9,7 +9,7 @@ use bentpipe_trace::Event;
 
 use crate::RunOptions;
 use crate::engine::key::EventKey;
-use crate::ids::EndId;
+use crate::ids::{EndId, FlowId};
 use crate::network::medium::{link_config, link_name};
 use crate::observe::bottlenecks::recorder;
 use crate::observe::log::{EventLog, Observation};
@@ -99,6 +99,12 @@ impl Monitor for Watch<'_> {
         self.log.push(key, Observation::AtEnd(end, event));
     }
 
+    fn plain(&mut self, key: EventKey, flow: FlowId, event: Event) {
+        if self.readers.observer.is_some() {
+            self.log.push(key, Observation::OfPlain(flow, event));
+        }
+    }
+
     fn link(&mut self, key: EventKey, link: LinkId, mut activity: LinkActivity) {
         if self.readers.checker.is_some() {
             self.log.identify(&mut activity);
@@ -114,6 +120,7 @@ impl Monitor for Watch<'_> {
         let Self { log, readers } = self;
         log.read(told_until, |now, observation| match observation {
             Observation::AtEnd(end, event) => readers.end(now, *end, event),
+            Observation::OfPlain(flow, event) => readers.plain(now, *flow, event),
             Observation::AtLink(link, activity) => readers.link(now, *link, activity),
         });
     }
@@ -128,6 +135,13 @@ impl Readers<'_> {
             HostEvent::Opened { leg_id, .. } => self.note_opened(now, end, *leg_id),
             HostEvent::Traced(at, event) => self.note_traced(*at, end, event),
             _ => {}
+        }
+    }
+
+    fn plain(&mut self, now: Instant, flow: FlowId, event: &Event) {
+        let end = 2 * flow + u32::from(matches!(event, Event::Received(_)));
+        if let Some(observer) = &mut self.observer {
+            observer.on_end(now, end, event);
         }
     }
 

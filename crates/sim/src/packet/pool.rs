@@ -20,6 +20,8 @@ pub(crate) struct PacketContents {
     pub to: u32,
     /// Incarnation of that end, so that a packet for a connection that is gone does not reach its successor.
     pub incarnation: u32,
+    /// When it left its sender.
+    pub sent_at: Instant,
     /// The segment; of a plain packet only the length counts.
     pub segment: Segment,
 }
@@ -169,6 +171,8 @@ pub(crate) struct PacketPool {
     cursors: [Cursor; 2],
     sack_lines: Slab<SackLine>,
     segments: Slab<Segment>,
+    /// When each packet left its sender.
+    sent_at: Vec<Instant>,
 }
 
 impl PacketPool {
@@ -176,6 +180,9 @@ impl PacketPool {
     #[inline]
     pub fn put(&mut self, contents: &PacketContents) -> PacketIndex {
         let index = self.packets.next(&mut self.cursors[(contents.to % 2) as usize]);
+        if index as usize >= self.sent_at.len() {
+            self.sent_at.resize(self.packets.places().len(), Instant::ZERO);
+        }
         self.write(index, contents);
         index
     }
@@ -195,6 +202,7 @@ impl PacketPool {
         traits.set(Traits::LOW_PRIORITY, segment.low_priority);
         traits.set(Traits::ECN_CAPABLE, segment.ecn == EcnField::Capable);
         traits.set(Traits::CONGESTED, segment.ecn == EcnField::Congested);
+        self.sent_at[index as usize] = contents.sent_at;
         let packed = &mut self.packets[index];
         packed.seq_and_len = segment.seq << LEN_BITS | u64::from(segment.len);
         let flags = u64::from(segment.flags.bits() as u8);
@@ -233,6 +241,7 @@ impl PacketPool {
     pub fn read(&self, index: PacketIndex, contents: &mut PacketContents) {
         let packed = &self.packets[index];
         (contents.to, contents.incarnation) = (packed.to, packed.incarnation);
+        contents.sent_at = self.sent_at[index as usize];
         let segment = &mut contents.segment;
         let traits = packed.traits();
         segment.seq = packed.seq_and_len >> LEN_BITS;
@@ -381,7 +390,8 @@ mod tests {
     use bentpipe_base::{Notice, ProbeTag, Snack, SynOptions};
 
     fn contents(to: u32) -> PacketContents {
-        PacketContents { to, incarnation: 7, segment: Segment { seq: 5, len: 960, ..Segment::default() } }
+        let segment = Segment { seq: 5, len: 960, ..Segment::default() };
+        PacketContents { to, incarnation: 7, sent_at: Instant::from_nanos(9), segment }
     }
 
     #[test]
@@ -440,7 +450,7 @@ mod tests {
             for second in segments {
                 let index = pool.put(&PacketContents { segment: first, ..contents(1) });
                 pool.read(index, &mut out);
-                assert_eq!((out.to, out.segment), (1, first));
+                assert_eq!((out.to, out.segment, out.sent_at), (1, first, Instant::from_nanos(9)));
                 pool.replace(index, &PacketContents { segment: second, ..contents(2) });
                 pool.read(index, &mut out);
                 assert_eq!((out.to, out.segment), (2, second));

@@ -58,6 +58,7 @@ pub fn flows(name: &str, count: u32, traffic: Traffic, config: Config) -> FlowGr
         sender: config.clone(),
         receiver: config,
         header_bytes: 40,
+        udp_header_bytes: 40,
         transport: traffic.carriers()[0],
         second_path: None,
         options: Default::default(),
@@ -98,6 +99,7 @@ impl Dumbbell {
             duration,
             seed: 1,
             routing: Routing::Fixed,
+            measure_from: Duration::ZERO,
             constellations: Vec::new(),
             nodes: vec![
                 hosts("senders", self.pairs),

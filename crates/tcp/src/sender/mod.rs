@@ -302,6 +302,12 @@ impl Sender {
         (self.algorithm.cc.window() * f64::from(self.mss)) as u64
     }
 
+    /// Returns the latest round-trip sample once.
+    #[inline]
+    pub fn take_rtt_sample(&mut self) -> Option<Duration> {
+        self.rtt.take_sample()
+    }
+
     pub fn srtt(&self) -> Option<Duration> {
         (!self.rtt.srtt.is_zero()).then_some(self.rtt.srtt)
     }

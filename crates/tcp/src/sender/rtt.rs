@@ -10,6 +10,9 @@ const WEIGHT_BITS: u32 = 31;
 /// Least timeout when data transmission begins after a lost SYN (RFC 6298 rule 5.7).
 const AFTER_LOST_SYN: Duration = Duration::from_secs(3);
 
+/// A sample for the driver is a multiple of 2^10 ns: a connection has no room for more bits.
+const UNTAKEN_BITS: u32 = 10;
+
 /// Part of a flight covered by an ACK, in segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Coverage {
@@ -33,9 +36,11 @@ pub(super) struct RttEstimator {
     /// Timeout without back-off, kept because every ACK restarts the timer.
     base_rto: Duration,
     /// Consecutive doublings of the timeout.
-    back_off: u32,
+    back_off: u8,
     /// True before the first sample: the values are guesses that it replaces.
     guessed: bool,
+    /// Sample that the driver has not taken, in units of 2^[`UNTAKEN_BITS`] ns; zero without one.
+    untaken: u32,
 }
 
 impl RttEstimator {
@@ -50,6 +55,7 @@ impl RttEstimator {
             rounded: u64::MAX,
             back_off: 0,
             guessed: true,
+            untaken: 0,
         }
     }
 
@@ -60,6 +66,7 @@ impl RttEstimator {
     #[inline]
     pub fn sample(&mut self, rtt: Duration, coverage: Coverage, bounds: &RtoBounds) {
         self.min = self.min.min(rtt);
+        self.untaken = u32::try_from(rtt.as_nanos() >> UNTAKEN_BITS).unwrap_or(u32::MAX).max(1);
         if std::mem::take(&mut self.guessed) {
             self.srtt = rtt;
             self.rttvar = rtt / 2;
@@ -91,6 +98,13 @@ impl RttEstimator {
     pub fn lost_syn(&mut self, bounds: &RtoBounds) {
         self.base_rto = self.base_rto.max(AFTER_LOST_SYN.min(bounds.ceiling));
         self.rounded = u64::MAX;
+    }
+
+    /// Returns the latest sample once, in whole units of 1.024 µs.
+    #[inline]
+    pub fn take_sample(&mut self) -> Option<Duration> {
+        let sample = std::mem::take(&mut self.untaken);
+        (sample != 0).then(|| Duration::from_nanos(u64::from(sample) << UNTAKEN_BITS))
     }
 
     /// Returns the timeout without back-off.
@@ -128,7 +142,7 @@ impl RttEstimator {
     }
 
     pub fn back_off(&mut self) {
-        self.back_off += 1;
+        self.back_off = self.back_off.saturating_add(1);
     }
 
     pub fn is_backed_off(&self) -> bool {

@@ -105,6 +105,53 @@ pub fn section(scenario: &Scenario) -> Result<Option<Section>, TopologyError> {
     Ok(Some(Section::new("The sky", intro, Choice::one_of(PATH, names), figures)))
 }
 
+/// A change of a path through a constellation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PathChange {
+    /// Ground stations at its ends, `A to B`.
+    pub path: String,
+    /// Time of the change in seconds.
+    pub at_s: f64,
+    /// Satellites of the new path in order; empty without a path.
+    pub satellites: Vec<String>,
+    /// Changes of the first or last satellite so far.
+    pub handovers: u64,
+    /// One-way propagation delay of the new path in ms; `None` without a path.
+    pub delay_one_way_ms: Option<f64>,
+}
+
+/// Returns the changes of all paths that flows take through the constellation, path by path.
+///
+/// # Errors
+/// If its satellites cannot fly until the end.
+pub fn path_changes(scenario: &Scenario) -> Result<Vec<PathChange>, TopologyError> {
+    let Some(group) = scenario.constellations.first() else { return Ok(Vec::new()) };
+    let refused = |error| TopologyError::Orbit { constellation: group.name.clone(), error };
+    let constellation = group.fly().map_err(refused)?;
+    let ways = ways(scenario, (group, &constellation), &crossings(scenario)?).map_err(refused)?;
+    Ok(ways.iter().flat_map(|way| changes(way, &constellation)).collect())
+}
+
+fn changes(way: &Way, constellation: &Constellation) -> Vec<PathChange> {
+    let mut changes = Vec::with_capacity(way.table.changes.len());
+    let (mut before, mut handovers) = (None, 0);
+    for (look, path) in &way.table.changes {
+        let ends = path.first().zip(path.last());
+        if let (Some((first, last)), Some((old_first, old_last))) = (ends, before) {
+            handovers += u64::from(first != old_first) + u64::from(last != old_last);
+        }
+        before = ends.or(before);
+        changes.push(PathChange {
+            path: way.name.clone(),
+            at_s: seconds(&way.table, *look),
+            satellites: path.iter().map(|satellite| constellation.name(*satellite).to_owned()).collect(),
+            handovers,
+            delay_one_way_ms: way.table.delays_one_way[*look].map(|delay| delay.as_secs_f64() * 1e3),
+        });
+    }
+    changes
+}
+
 /// Where data enters the sky and where it leaves it: pairs of ground stations by number, each once.
 fn crossings(scenario: &Scenario) -> Result<Vec<(u32, u32)>, TopologyError> {
     let mut topology = Topology::new(scenario)?;
@@ -430,6 +477,21 @@ mod tests {
             [vec![(0.0, 10.0), (10.0, 12.0), (20.0, 12.0), (20.0, 30.0), (30.0, 30.0)], vec![(40.0, 20.0)]];
         assert_eq!(lines, expected);
         assert_eq!(marks(&table()), [((20.0, 30.0), false), ((40.0, 20.0), true)]);
+    }
+
+    #[test]
+    fn the_changes_of_iridium_are_those_of_its_table() {
+        let scenario = builtin("leo-iridium").unwrap();
+        let changes = path_changes(&scenario).unwrap();
+        let first = &changes[0];
+        assert_eq!((first.at_s, first.handovers), (0.0, 0));
+        assert!(changes.windows(2).all(|pair| pair[0].path != pair[1].path || pair[0].at_s < pair[1].at_s));
+        assert!(changes.windows(2).all(|pair| pair[0].satellites != pair[1].satellites));
+        let group = &scenario.constellations[0];
+        let constellation = group.fly().unwrap();
+        let ways = ways(&scenario, (group, &constellation), &crossings(&scenario).unwrap()).unwrap();
+        let of_way = changes.iter().rfind(|change| change.path == ways[0].name).unwrap();
+        assert_eq!(of_way.handovers, ways[0].table.handovers() as u64);
     }
 
     #[test]
