@@ -173,6 +173,8 @@ const KINDS: &[(&str, &[Meaning])] = &[
 const KEYS: &[Meaning] = &[
     ("title", "Subject in one line"),
     ("duration", "Simulated time"),
+    ("measure", "Part of the run that the results describe"),
+    ("measure.from", "Start of this part, which lasts until the end of the run"),
     ("seed", "Seed of all random numbers"),
     ("routing", "Change of routes when an outage begins or ends"),
     ("count", "Number of members of the group, named `NAME.0`, `NAME.1`, ..."),
@@ -379,7 +381,7 @@ const KEYS: &[Meaning] = &[
     ("reordering.probability", "Share of packets with an extra delay"),
     ("extra-min", "Minimum extra delay"),
     ("extra-max", "Maximum extra delay"),
-    ("duplication", "Probability that a packet arrives twice"),
+    ("duplication", "Probability that a packet arrives twice. The copy arises behind the transmitter and takes none of its time"),
     (
         "corruption",
         "Probability of a flipped bit. In emulation the receiver's checksum detects it; in simulation the packet is lost",
@@ -468,6 +470,7 @@ const KEYS: &[Meaning] = &[
     ("reading", "Mean time between two files"),
     ("transport", "Transport protocol; without this key the first that carries the traffic"),
     ("transport.kind", "Protocol"),
+    ("transport.header", "IP and UDP headers of every packet: 28 bytes with IPv4, 48 bytes with IPv6"),
     ("transport[admission].rate", "Rate of the probes on the wire"),
     ("transport[admission].probe", "Length of the test"),
     ("transport[admission].threshold", "Maximum share of lost probes for an admission"),
@@ -518,7 +521,7 @@ const KEYS: &[Meaning] = &[
         "Payload of a full segment with timestamps; on real links a segment without them holds 12 bytes more",
     ),
     ("least-mss", "Minimum segment that a peer can request"),
-    ("header", "IP and TCP headers of every packet"),
+    ("header", "IP and TCP headers of every packet; a flow over UDP has `transport.header`"),
     ("recovery", "Loss recovery: RFC 5681, RFC 6582, RFC 6675, RFC 8985, CCSDS 714.0"),
     (
         "prr",
