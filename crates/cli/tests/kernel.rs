@@ -375,7 +375,7 @@ fn what_is_loaded_in_a_network_namespace_outlives_the_command_its_interface_and_
     there.done("echo bp_veno > /proc/sys/net/ipv4/tcp_congestion_control");
     let words = refused(&["kernel", "unload", "veno"], 2);
     assert!(words.contains(&there.0) && words.contains("default"), "{words}");
-    there.done("echo cubic > /proc/sys/net/ipv4/tcp_congestion_control");
+    there.done("echo reno > /proc/sys/net/ipv4/tcp_congestion_control");
     done(&["kernel", "unload", "veno"]);
     assert!(is_soon_offered_no_more("bp_veno"));
 }
