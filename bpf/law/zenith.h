@@ -139,7 +139,7 @@ BP_INLINE bp_u64 zenith_fine_queue(const struct bp_law *law)
 	return (bp_u64)zenith_queue(law) << ZENITH_FINE;
 }
 
-/* The rate of a window that leaves in `time` us; 0 if the time is 0. */
+/* So much in so many us; 0 for no time. */
 BP_INLINE zenith_rate zenith_rate_over(bp_window window, bp_u32 time)
 {
 	zenith_rate rate = time ? (window >> (BP_SHIFT - 16)) * 1000000 / time : 0;
@@ -154,8 +154,8 @@ BP_INLINE zenith_rate zenith_rate_of(const struct bp_law *law)
 }
 
 /*
- * q* of a window that leaves in `time` us, that of a segment a second for slower flows. Newton's iteration for the inverse root needs no division.
- * The rate has 24 fractional bits: with 16, the target of a slow flow would be wrong by a tenth of a microsecond.
+ * q* of a window that leaves in so many us, that of a segment a second for slower flows: Newton's iteration for the inverse root, which needs no
+ * division. The rate has 24 fractional bits, as slow flows need.
  */
 BP_INLINE bp_u64 zenith_target(bp_window window, bp_u32 time)
 {
@@ -302,7 +302,7 @@ BP_APART zenith_double(struct bp_law *law, bp_u32 segments)
 	return 0;
 }
 
-/* The window that a rate fills in a delay with 16 fractional bits of a microsecond. No product exceeds 64 bits. */
+/* The window that leaves in so many us, with 16 fractional bits. No product leaves 64 bits. */
 BP_INLINE bp_window zenith_fills(zenith_rate rate, bp_u64 delay)
 {
 	bp_u64 segments;
@@ -403,7 +403,7 @@ BP_INLINE bp_u64 zenith_root(struct bp_law *law, bp_u64 value)
 	return law->root;
 }
 
-/* The share since / T, at most 1, of a delay with ZENITH_MEAN fractional bits. No product exceeds 64 bits. */
+/* The part of a delay with ZENITH_MEAN fractional bits that so many us are of T, at most all of it. No product leaves 64 bits. */
 BP_INLINE bp_u64 zenith_part(bp_u64 delay, bp_u64 since)
 {
 	since = BP_MIN(since, ZENITH_MEMORY);
@@ -412,7 +412,7 @@ BP_INLINE bp_u64 zenith_part(bp_u64 delay, bp_u64 since)
 
 /*
  * The queue that the loss of every segment stands for, us with 8 fractional bits: a round trip and, as far as losses make up Q, K for each
- * segment a second. No product exceeds 64 bits up to 2^18 segments a second, 3 Gbit/s; for faster flows a loss is worth no more.
+ * segment a second. No product leaves 64 bits up to 2^18 segments a second, 3 Gbit/s; for faster flows a loss is worth no more.
  */
 BP_INLINE bp_u64 zenith_loss_worth(const struct bp_law *law)
 {
@@ -496,7 +496,7 @@ BP_APART zenith_judge_drain(struct bp_law *law)
 	if ((!flat && left << ZENITH_FINE > foreign) || yielded) {
 		if (contests)
 			return 0;
-		/* Zenith flows that have just begun leave such a queue, too, until they drain. */
+		/* Flows of our kind that have just begun leave such a queue, too, until they drain. */
 		if (stays || law->met_others || law->now >= law->empty_at + ZENITH_FIRST_DRAINS) {
 			law->mode = ZENITH_CONTEST;
 			law->met_others = 1;
@@ -646,7 +646,7 @@ BP_APART zenith_drains(struct bp_law *law)
 	return 0;
 }
 
-/* The mean queue follows the queue over `since` us. */
+/* The mean queue follows the queue; since us have passed. */
 BP_INLINE void zenith_average(struct bp_law *law, bp_u64 queue, bp_u64 own, bp_u64 since)
 {
 	bp_u64 seen = BP_MIN(queue, ZENITH_LONGEST * own) << (ZENITH_MEAN - ZENITH_FINE), apart;

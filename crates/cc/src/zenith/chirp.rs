@@ -22,7 +22,7 @@ struct Point {
     delivered: f64,
 }
 
-/// The first flight. Its long gaps show whether packets of other flows come in between. The short gaps show the rate of the bottleneck.
+/// The first flight. Its long gaps show whether others' packets come in between, the short ones the rate of the bottleneck.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chirp {
     points: [Point; POINTS],

@@ -362,7 +362,7 @@ fn contests(zenith: &mut Zenith, standing_ms: u64, lowest_ms: u64) -> bool {
 
 /// One flow has nearly all of 10 Mbit/s and drains while many that have just begun do not; it aims at 6 ms alone.
 #[test]
-fn a_queue_of_many_zenith_flows_is_not_contested() {
+fn a_queue_of_many_of_our_kind_is_not_contested() {
     for (left_ms, contested) in [(20, false), (30, true)] {
         let mut zenith = following(690.0);
         zenith.drains.met_others = true;
@@ -380,7 +380,7 @@ fn a_flow_that_yields_drain_after_drain_contests() {
     }
 }
 
-/// Zenith flows that have just begun drain within one and a half times ten seconds. A flow that has met others knows them at once.
+/// Flows of our kind that have just begun drain within one and a half times ten seconds. A flow that has met others knows them at once.
 #[test]
 fn those_that_have_just_begun_are_not_contested_before_they_drain() {
     for (age_s, met, contested) in [(14, false, false), (16, false, true), (0, true, true)] {
