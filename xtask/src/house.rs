@@ -337,5 +337,4 @@ pub const UNREVISED_DOCUMENTS: &[&str] = &[
     "docs/papers/",
     "docs/pep.md",
     "docs/reproduction.md",
-    "papers/zenith.md",
 ];
