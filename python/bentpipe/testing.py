@@ -16,9 +16,13 @@ The links run in namespaces of their own, so tests need neither root nor a netwo
 is skipped with the reason.
 """
 
+import os
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -48,9 +52,23 @@ def emulated(
     words += [word for server in listen for word in ("--listen", server)]
     words += [word for key, value in (set or {}).items() for word in ("--set", f"{key}={value}")]
     words += [] if seed is None else ["--seed", str(seed)]
-    return subprocess.run(
-        [*words, "--", *command], capture_output=True, text=True, timeout=timeout, check=False
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        code = Path(folder, "code")
+        # The command line of the package does not return the exit code of the command, so a shell writes it down.
+        wrapped = ["sh", "-c", '"$@"; echo $? >"$0"', str(code), *command]
+        pipe = subprocess.PIPE
+        # A session of its own, so that everything the command started can be ended.
+        with subprocess.Popen(
+            [*words, "--", *wrapped], stdout=pipe, stderr=pipe, text=True, start_new_session=True
+        ) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=timeout)
+            except BaseException:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        told = process.returncode == 0 and code.exists()
+        returncode = int(code.read_text()) if told else process.returncode
+        return Result(process.args, returncode, stdout, stderr)
 
 
 @pytest.fixture
@@ -59,7 +77,7 @@ def emulate() -> Callable[..., Result]:
 
     def run(scenario: str, command: Sequence[str], **options: object) -> Result:
         result = emulated(scenario, command, **options)  # type: ignore[arg-type]
-        if result.returncode == _MISSING and "bentpipe:" in result.stderr:
+        if result.returncode == _MISSING and result.stderr.startswith("bentpipe: "):
             pytest.skip(result.stderr.strip())
         return result
 

@@ -46,7 +46,7 @@ impl Column {
     }
 
     /// Number of its lines.
-    pub fn len(&self) -> usize {
+    pub fn lines(&self) -> usize {
         match &self.values {
             Values::Text(values) => values.len(),
             Values::Whole(values) => values.len(),
@@ -347,10 +347,10 @@ mod tests {
     #[test]
     fn every_column_has_a_value_for_each_line() {
         let comparison = example::comparison();
-        assert!(runs(&comparison).iter().all(|column| column.len() == 12));
-        assert!(summaries(&comparison).iter().all(|column| column.len() == 4));
+        assert!(runs(&comparison).iter().all(|column| column.lines() == 12));
+        assert!(summaries(&comparison).iter().all(|column| column.lines() == 4));
         let flows = outcome(&example::outcome("reno", 1), Part::Flows);
-        assert!(flows.iter().all(|column| column.len() == 2));
+        assert!(flows.iter().all(|column| column.lines() == 2));
         let of = |name: &str| &flows.iter().find(|column| column.name == name).unwrap().values;
         assert_eq!(of("timeouts"), &Values::Whole(vec![Some(1), Some(1)]));
         assert_eq!(of("completion_s"), &Values::Number(vec![None, None]));

@@ -214,7 +214,7 @@ impl Row {
 }
 
 /// The summary of some values.
-pub(crate) fn summary(values: &BySeed) -> Summary {
+pub(crate) fn summary(values: &[(u64, f64)]) -> Summary {
     Summary::of(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>())
 }
 

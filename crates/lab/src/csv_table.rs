@@ -54,7 +54,7 @@ pub fn write_legend(comparison: &Comparison, out: impl Write) -> csv::Result<()>
 pub fn write_columns(columns: &[Column], out: impl Write) -> csv::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(columns.iter().map(|column| &column.name))?;
-    for line in 0..columns.first().map_or(0, Column::len) {
+    for line in 0..columns.first().map_or(0, Column::lines) {
         writer.write_record(columns.iter().map(|column| field(&column.values, line)))?;
     }
     writer.flush()?;

@@ -181,7 +181,7 @@ pub(crate) fn of_run(outcome: &Outcome, metric: Metric) -> String {
     let count = |of: usize| if of == 1 { "One flow".to_owned() } else { format!("{of} flows") };
     let all = outcome.flows.len();
     let goodput = short(outcome.totals.goodput_bps / RATE_UNIT.0);
-    let seconds = short(outcome.simulated_s);
+    let seconds = short(outcome.measured_s());
     let carried = format!("carried {goodput} {} in all over {seconds} s", RATE_UNIT.1);
     let Some(value) = metric.of(outcome).filter(|_| metric != Metric::Goodput) else {
         return match fairness(outcome) {

@@ -27,7 +27,7 @@ pub struct Difference {
 
 impl Difference {
     /// Subtracts the values of `baseline` from those of the same seeds.
-    pub(crate) fn of(values: &BySeed, baseline: &BySeed) -> Self {
+    pub(crate) fn of(values: &[(u64, f64)], baseline: &[(u64, f64)]) -> Self {
         let other = |seed: u64| baseline.iter().find(|(of, _)| *of == seed).map(|(_, value)| *value);
         let differences: Vec<f64> =
             values.iter().filter_map(|(seed, value)| Some(value - other(*seed)?)).collect();

@@ -269,7 +269,7 @@ pub fn outcome(outcome: &Outcome, look: Look) -> String {
         short(totals.goodput_bps / unit.0),
         unit.1,
         totals.data_packets_delivered,
-        outcome.simulated_s,
+        outcome.measured_s(),
     );
     text +=
         &format!("seed {}, {} events, {:.2} s of real time", outcome.seed, outcome.events, outcome.wall_s);

@@ -44,6 +44,13 @@ pub struct Outcome {
     pub totals: Totals,
 }
 
+impl Outcome {
+    /// Returns the length of the measured time in seconds: of the window, or of the whole run.
+    pub fn measured_s(&self) -> f64 {
+        self.simulated_s - self.measured_from_s.unwrap_or(0.0)
+    }
+}
+
 /// Sums over the flows of a group.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct GroupOutcome {
