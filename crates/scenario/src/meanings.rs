@@ -381,7 +381,10 @@ const KEYS: &[Meaning] = &[
     ("reordering.probability", "Share of packets with an extra delay"),
     ("extra-min", "Minimum extra delay"),
     ("extra-max", "Maximum extra delay"),
-    ("duplication", "Probability that a packet arrives twice. The copy arises behind the transmitter and takes none of its time"),
+    (
+        "duplication",
+        "Probability that a packet arrives twice. The copy arises behind the transmitter and takes none of its time",
+    ),
     (
         "corruption",
         "Probability of a flipped bit. In emulation the receiver's checksum detects it; in simulation the packet is lost",
