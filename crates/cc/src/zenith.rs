@@ -979,13 +979,10 @@ impl CongestionControl for Zenith {
     }
 
     fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
-        match event {
-            ConnectionEvent::Established => {
-                self.mss = f64::from(path.mss);
-                self.rtt_s = path.srtt_s();
-                self.round = Round::new(path.now, Before::Ordinary, None);
-            }
-            _ => {}
+        if event == ConnectionEvent::Established {
+            self.mss = f64::from(path.mss);
+            self.rtt_s = path.srtt_s();
+            self.round = Round::new(path.now, Before::Ordinary, None);
         }
     }
 

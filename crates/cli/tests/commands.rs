@@ -548,7 +548,8 @@ fn a_run_says_what_it_came_from_and_writes_its_pages() {
     let window = ["--set", "duration=60 s", "--set", "measure.from=20 s"];
     let run = [&["run", world, "--json", "--pages", pages], &window[..]].concat();
     let output = bentpipe(&run);
-    let document: serde_json::Value = serde_json::from_slice(&output.stdout).expect(&text(&output.stderr));
+    let document: serde_json::Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
     assert_eq!(document["files"][world].as_str().map(str::len), Some(64), "{}", document["files"]);
     assert!(document["build"]["changed"].is_boolean());
     assert_eq!(document["measured_from_s"], 20.0);
