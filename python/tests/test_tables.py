@@ -43,7 +43,7 @@ def test_a_trace_is_a_table_by_columns(small):
     frame = trace.to_pandas()
     windows, rtts = frame[frame.event == "window"], frame[frame.event == "rtt"]
     assert windows.cwnd.notna().all() and windows.srtt_ms.isna().all() and (rtts.srtt_ms > 500).all()
-    assert trace.schema.field("cwnd").metadata == {b"unit": b"segment"}
+    assert trace.schema.field("cwnd").metadata == {b"unit": b"segment", b"meaning": b"congestion window"}
     everything = bp.run(small, trace=True).trace
     assert {"sent", "received", "offered"} <= set(everything["event"].to_pylist())
     assert bp.run(small).trace is None
@@ -69,7 +69,8 @@ def test_files_of_the_command_line_are_read_by_all(small, tmp_path):
     subprocess.run(compare, check=True, capture_output=True)
     subprocess.run([*command, "run", *world, "--trace", trace], check=True, capture_output=True)
     frame, lines = pd.read_parquet(runs), pd.read_csv(tmp_path / "runs.csv")
-    assert list(frame.columns) == list(lines.columns)
+    # The origin of a Parquet file is in its metadata.
+    assert [*frame.columns, "version", "files"] == list(lines.columns)
     assert frame["goodput_bps"].tolist() == pytest.approx(lines["goodput_bps"].tolist(), rel=1e-8)
     assert pl.read_parquet(runs)["cc"].to_list() == frame["cc"].tolist()
     assert duckdb.sql(f"select count(*) from '{runs}'").fetchall() == [(4,)]

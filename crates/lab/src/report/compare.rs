@@ -158,7 +158,8 @@ impl ComparePage<'_> {
                     .into(),
             // The field draws the delay from right to left.
             x: Axis {
-                title: format!("{}, {}", delay.0, delay.1),
+                // The whole name of the metric does not fit on a phone.
+                title: format!("mean queueing delay, {}", delay.1),
                 range: Some([1.05 * most, 0.0]),
                 ..Axis::default()
             },
