@@ -174,12 +174,13 @@ bench: setup ## Measure ns for an ACK and for a segment, and packets per second 
 	cargo run --profile dist --locked --package bentpipe-sim --example throughput
 
 .PHONY: demo-check
-demo-check: setup ## Check the program of `make demo` and the full one: what they print, what their papers draw, and that each part compiles alone
+demo-check: setup ## Check the program of `make demo`: what it prints, what the papers of the full one draw, and that each part compiles alone
 	cargo build --release --locked --package bentpipe --no-default-features
 	@mkdir -p out
 	$(BENTPIPE) show geo-single >out/demo-check.toml
 	{ $(BENTPIPE) paper all 2>&1 || true; } | grep 'make build'
-	@$(MAKE) --no-print-directory build
+	@# The full program, as `make test` has built it.
+	cargo build --workspace --locked --bin bentpipe --bin xtask
 	cargo xtask demo
 	@# Checking finds what compiling finds, in a tenth of the time.
 	for part in emulate generate parquet pep studies transfer; do \

@@ -1,4 +1,4 @@
-//! A short comparison and a few figures of a paper with the release build, as a test of the command line.
+//! A short comparison with the program of `make demo`, and a few figures of a paper with the full one, as `make test` has built it.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -30,11 +30,11 @@ pub fn main(root: &Path) -> ExitCode {
     }
 }
 
-/// Returns the JSON output of the release build for these arguments.
-fn ask(root: &Path, arguments: &[&str]) -> Result<Value, String> {
+/// Returns the JSON output of the program of a `profile` for these arguments.
+fn ask(root: &Path, profile: &str, arguments: &[&str]) -> Result<Value, String> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
-    let program = target.join("release/bentpipe");
+    let program = target.join(profile).join("bentpipe");
     let output = Command::new(&program)
         .args(arguments)
         .current_dir(root)
@@ -52,7 +52,7 @@ fn papers(root: &Path) -> Result<Vec<String>, String> {
     let mut arguments = vec!["paper", "peach", "--quick", "--json"];
     arguments.extend(FIGURES.iter().flat_map(|figure| ["--figure", figure]));
     arguments.extend(["--report", report.to_str().ok_or("the path of the repository is no UTF-8")?]);
-    let document = ask(root, &arguments)?;
+    let document = ask(root, "debug", &arguments)?;
     if let Some(missing) = FIGURES
         .iter()
         .map(|figure| report.join(format!("peach/figure-{figure}.png")))
@@ -81,7 +81,7 @@ fn run(root: &Path) -> Result<Value, String> {
     let mut arguments = vec!["compare", "geo-dumbbell", "--cc", &algorithms, "--vary", &rates];
     arguments.extend(["--set", "duration=60 s", "--seeds", "1", "--json", "--report"]);
     arguments.push(report.to_str().ok_or("the path of the repository is no UTF-8")?);
-    let document = ask(root, &arguments)?;
+    let document = ask(root, "release", &arguments)?;
     let page = std::fs::read_to_string(&report).map_err(|error| format!("no report: {error}"))?;
     if !page.contains("<svg") && !page.contains("<canvas") {
         return Err("the report has no chart".into());
