@@ -19,7 +19,10 @@ fn main() {
     let sources = SOURCES.iter().filter(|source| root.join(source).exists());
     sources.for_each(|source| println!("cargo::rerun-if-changed={}", root.join(source).display()));
     // A new commit of the same files changes this log only.
-    if let Some(log) = git(&root, &["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"]) {
+    // Cargo would run this again each time if it were told of a file that does not exist.
+    if let Some(log) = git(&root, &["rev-parse", "--path-format=absolute", "--git-path", "logs/HEAD"])
+        && Path::new(&log).exists()
+    {
         println!("cargo::rerun-if-changed={log}");
     }
     let status = ["status", "--porcelain", "--untracked-files=no", "--"];
