@@ -65,6 +65,10 @@ pub(super) fn flow(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&
         flow.transport = flow.traffic.carriers()[0];
     }
     transport::transport(form, flow);
+    if form.reads() && flow.transport == Transport::Udp {
+        // It has no headers of TCP, and none are shown.
+        flow.header_bytes = DEFAULT_HEADER_BYTES;
+    }
     form.table("esp", Shorthand::KIND, |form| esp::esp(form, &mut flow.esp));
     form.field("second-path", &mut flow.second_path, &OrWord("none", TEXT));
     form.field("plain-receiver", &mut flow.plain_receiver, &FLAG);
