@@ -1,12 +1,11 @@
 //! An arriving segment on a connection past LISTEN and SYN-SENT (RFC 9293 section 3.10.7.4).
 
-use bentpipe_base::{Duration, EcnField, Extension, Flags, Instant, Probe, Segment};
+use bentpipe_base::{Duration, EcnField, Extension, Flags, Instant, Probe, Segment, precedes};
 
 use crate::connection::Connection;
 use crate::fast_path::FastPath;
 use crate::receiver::Arrival;
 use crate::sender::{AckField, Ecn};
-use crate::timestamp::is_older;
 use crate::{Events, State};
 
 /// Shortest time between two challenge ACKs for segments without data, as in Linux (`tcp_invalid_ratelimit`).
@@ -71,7 +70,7 @@ impl Connection {
         match segment.timestamps {
             _ if !self.timestamps => true,
             Some((value, _)) => {
-                let current = !is_older(value, self.receiver.ts_recent)
+                let current = !precedes(value, self.receiver.ts_recent)
                     || now.since(self.last_heard) > TIMESTAMP_LIFETIME;
                 if !current {
                     self.challenge(now, segment);

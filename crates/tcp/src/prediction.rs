@@ -9,13 +9,12 @@
 //! The conditions of the fast path are not checked for each segment: [`FastPath`] holds their result until the next use of the
 //! slow path.
 
-use bentpipe_base::{EcnField, Flags, Instant, Probe, Segment};
+use bentpipe_base::{EcnField, Flags, Instant, Probe, Segment, precedes};
 
 use crate::connection::Connection;
 use crate::fast_path::FastPath;
 use crate::receiver::Arrival;
 use crate::sender::{Abilities, Ecn, Prediction};
-use crate::timestamp::is_older;
 use crate::{DelayedAck, Events, State, Transmit};
 
 /// Result of [`Connection::exchange`].
@@ -115,7 +114,7 @@ impl Connection {
         }
         let timestamp = segment.timestamps.filter(|_| self.timestamps);
         let current = match timestamp {
-            Some((value, _)) => !is_older(value, self.receiver.ts_recent),
+            Some((value, _)) => !precedes(value, self.receiver.ts_recent),
             None => !self.timestamps,
         };
         if !current {

@@ -1,8 +1,10 @@
 //! Arriving packets: assignment to connections, and answers to packets without a connection.
 
-use bentpipe_base::{Flags, Instant};
+use bentpipe_base::{Flags, Instant, precedes};
 use bentpipe_tcp::State;
-use bentpipe_wire::{Arrived, Datagram, Ends, Header, IcmpError, IcmpErrorKind, Offload, Sum, unwrapped};
+use bentpipe_wire::{
+    Arrived, Datagram, Ends, Header, IcmpError, IcmpErrorKind, Offload, Sum, unwrapped, wrapped,
+};
 
 use std::net::SocketAddr;
 
@@ -100,10 +102,9 @@ impl Stack {
             State::Closed => true,
             State::TimeWait => {
                 // A number far below the first one of the connection is also lower.
-                let expected = endpoint.conversation.peer_initial.wrapping_add(near.peer as u32);
-                let higher = (header.seq.wrapping_sub(expected) as i32) > 0;
+                let higher = precedes(wrapped(endpoint.conversation.peer_initial, near.peer), header.seq);
                 match (endpoint.engine.peer_timestamp(), header.options.timestamps) {
-                    (Some(last), Some((new, _))) if new != last => (new.wrapping_sub(last) as i32) > 0,
+                    (Some(last), Some((new, _))) if new != last => precedes(last, new),
                     (None, Some(_)) => true,
                     _ => higher,
                 }
@@ -130,7 +131,7 @@ impl Stack {
     pub(super) fn number_above(&mut self, ends: &Ends, above: Option<u32>) {
         let new = self.by_ends.get(ends).and_then(|id| self.endpoints.get_mut(*id));
         if let (Some(above), Some(endpoint)) = (above, new)
-            && (endpoint.conversation.initial.wrapping_sub(above) as i32) < 0
+            && precedes(endpoint.conversation.initial, above)
         {
             endpoint.conversation.initial = above;
         }

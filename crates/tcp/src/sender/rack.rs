@@ -1,10 +1,10 @@
 //! RACK: loss detection by time of transmission (RFC 8985).
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, precedes};
 
 use super::rtt::RttEstimator;
-use super::scoreboard::{Mark, Progress, is_later};
-use crate::timestamp::{clock_ms, is_older};
+use super::scoreboard::{Mark, Progress};
+use crate::timestamp::clock_ms;
 
 /// Number of recovery episodes for which a wider reordering window is kept (RFC 8985 section 6.2 step 4).
 const PERSIST: u32 = 16;
@@ -62,7 +62,7 @@ pub(super) struct AckTiming {
 impl AckTiming {
     /// RFC 8985 section 6.2 step 2: true if the echo is older than the repair, or the repair left less than minRTT ago.
     fn may_answer_original(&self, repaired_at: Instant) -> bool {
-        let older = self.echo.is_some_and(|echo| is_older(echo, clock_ms(repaired_at)));
+        let older = self.echo.is_some_and(|echo| precedes(echo, clock_ms(repaired_at)));
         let too_soon = self.min_rtt != Duration::MAX && self.now.since(repaired_at) < self.min_rtt;
         older || too_soon
     }
@@ -109,7 +109,7 @@ impl Rack {
     /// True if a transmission after `order` has been delivered.
     #[inline]
     pub fn has_overtaken(&self, order: u32) -> bool {
-        is_later(self.newest, order)
+        precedes(order, self.newest)
     }
 
     /// Step 4: returns the reordering window. Without reordering it is zero if losses are `proven` by other segments.
@@ -124,7 +124,7 @@ impl Rack {
     /// True if no transmission at or after `order` was delivered before.
     #[inline]
     pub fn is_newest(&self, order: u32) -> bool {
-        is_later(order, self.newest)
+        precedes(self.newest, order)
     }
 
     /// Runs steps 1 to 3 for a delivery that ends with such a segment.

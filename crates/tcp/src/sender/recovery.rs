@@ -1,6 +1,6 @@
 //! Recovery episodes: start, transmissions, end, and detection of spurious ones.
 
-use bentpipe_base::{Duration, Flags, Instant, Segment};
+use bentpipe_base::{Duration, Flags, Instant, Segment, precedes};
 use bentpipe_cc::{Accounting, Cause, Loss, Undo};
 use bentpipe_trace::Event;
 
@@ -214,7 +214,7 @@ impl Sender {
                 return self.undo_reduction(cx);
             }
             TimeoutCheck::AwaitEcho(sent)
-                if advanced && !marked && echo.is_some_and(|echo| sent.wrapping_sub(echo) as i32 > 0) =>
+                if advanced && !marked && echo.is_some_and(|echo| precedes(echo, sent)) =>
             {
                 return self.undo_reduction(cx);
             }

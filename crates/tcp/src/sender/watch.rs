@@ -1,8 +1,6 @@
 //! Evidence that the last window reduction was spurious.
 
-use bentpipe_base::SackRange;
-
-use crate::timestamp::is_older;
+use bentpipe_base::{SackRange, precedes};
 
 /// Retransmissions since a reduction, and their reports as duplicates.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +53,6 @@ impl Watch {
     /// the original segment.
     pub fn answers_original(&mut self, una: u64, echo: Option<u32>) -> bool {
         let Some(first) = self.first.take_if(|first| una >= first.end) else { return false };
-        echo.is_some_and(|echo| is_older(echo, first.left_ms))
+        echo.is_some_and(|echo| precedes(echo, first.left_ms))
     }
 }

@@ -16,7 +16,7 @@ mod tests;
 pub(super) use bentpipe_cc::delivery_rate::Index;
 pub(super) use losses::AgeVerdict;
 pub(super) use progress::Progress;
-pub(super) use record::{Mark, Record, is_later};
+pub(super) use record::{Mark, Record};
 
 use std::collections::VecDeque;
 

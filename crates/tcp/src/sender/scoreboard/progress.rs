@@ -1,9 +1,9 @@
 //! Deliveries shown by one ACK.
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Instant, precedes};
 use bentpipe_cc::delivery_rate::Index;
 
-use super::record::{Mark, Record, is_later};
+use super::record::{Mark, Record};
 
 /// Deliveries newly shown by an ACK.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,12 +40,12 @@ impl Progress {
             let first = !self.original_delivered;
             self.lowest_original = if first { record.start } else { self.lowest_original.min(record.start) };
             self.original_delivered = true;
-            if self.newest_original.is_none_or(|(_, order)| is_later(record.order, order)) {
+            if self.newest_original.is_none_or(|(_, order)| precedes(order, record.order)) {
                 self.newest_original = Some((record.sent_at, record.order));
             }
         }
         self.highest = self.highest.max(record.end());
-        if self.newest.is_none_or(|newest| is_later(record.order, newest.order)) {
+        if self.newest.is_none_or(|newest| precedes(newest.order, record.order)) {
             self.newest = Some(*record);
             self.newest_index = index;
         }

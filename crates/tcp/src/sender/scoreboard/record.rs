@@ -33,17 +33,12 @@ pub struct Record {
     pub seq_len: u32,
     /// In a SACKed record: number of records to skip to reach one that may not be SACKed.
     pub(super) skip: u32,
-    /// Number of its last transmission: later ones of the connection have greater numbers, which [`is_later`] compares.
+    /// Number of its last transmission, modulo 2^32. Later ones of the connection have greater numbers.
     pub order: u32,
     pub marks: Mark,
 }
 
 const _: () = assert!(size_of::<Record>() == 32);
-
-/// True if transmission `a` left after transmission `b`. The numbers may have wrapped.
-pub fn is_later(a: u32, b: u32) -> bool {
-    a.wrapping_sub(b).cast_signed() > 0
-}
 
 impl Record {
     pub fn end(&self) -> u64 {

@@ -1,4 +1,4 @@
-use bentpipe_base::{Rng, SackBlocks};
+use bentpipe_base::{Rng, SackBlocks, precedes};
 
 use super::steps::STEPS;
 use super::*;
@@ -294,7 +294,7 @@ fn steps_per_ack(window: u32, by_time: bool) -> f64 {
         }
         if by_time {
             board.mark_lost_by_time(|record| match progress.newest {
-                Some(newest) if is_later(newest.order, record.order) => AgeVerdict::Lost,
+                Some(newest) if precedes(record.order, newest.order) => AgeVerdict::Lost,
                 _ => AgeVerdict::Unknown,
             });
         } else {
