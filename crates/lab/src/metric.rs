@@ -1,6 +1,6 @@
 //! What is compared: for each metric its name, its unit, its meaning, and how it follows from a run.
 
-use bentpipe_outcome::{FlowOutcome, Outcome, SplitOutcome};
+use bentpipe_outcome::{FlowOutcome, LinkOutcome, Outcome, SplitOutcome};
 use bentpipe_scenario::{Scenario, Traffic};
 use serde::{Serialize, Serializer};
 
@@ -117,16 +117,10 @@ metrics! {
         |run| mean_of_flows(run, |flow| flow.convergence_s);
     Gap = "gap_ms", "Transmission gaps of the busiest link, mean", plain("ms"), Less,
         "mean transmission gap of the link that was busiest",
-        |run| {
-            let busiest = run.links.iter().max_by(|a, b| a.utilisation.total_cmp(&b.utilisation));
-            Some(busiest?.gaps?.mean_ms)
-        };
+        |run| Some(busiest(run)?.gaps?.mean_ms);
     QueueingDelay = "queueing_delay_ms", "Queueing delay of the busiest link, mean", plain("ms"), Less,
         "mean time that a transmitted packet waited in the queue of the busiest link",
-        |run| {
-            let busiest = run.links.iter().max_by(|a, b| a.utilisation.total_cmp(&b.utilisation));
-            busiest?.queueing_delay_ms
-        };
+        |run| busiest(run)?.queueing_delay_ms;
     RttMedian = "rtt_p50_ms", "RTT, median", plain("ms"), Less,
         "median of the round-trip samples of all senders",
         |run| Some(run.totals.delays.rtt?.p50_ms);
@@ -151,6 +145,11 @@ metrics! {
     LegTimeouts = "legs_timeouts", "Timeouts behind proxies", plain("timer expiries"), Less,
         "expiries of retransmission timers of the legs behind proxies",
         |run| of_legs(run, |split| split.timeouts);
+}
+
+/// The link with the highest utilisation.
+fn busiest(run: &Outcome) -> Option<&LinkOutcome> {
+    run.links.iter().max_by(|a, b| a.utilisation.total_cmp(&b.utilisation))
 }
 
 /// The sum over the flows that have legs behind proxies.
@@ -219,7 +218,7 @@ impl Metric {
         self as usize > Self::Completion as usize
     }
 
-    /// Whether the table on the terminal leaves it to files and reports, because it has no room for it.
+    /// True if the table on the terminal omits the metric for lack of room. Files and reports contain it.
     pub const fn is_left_to_files(self) -> bool {
         matches!(self, Self::RttMedian | Self::SmoothedRttMedian | Self::SmoothedRttP95 | Self::OneWayMedian)
     }

@@ -79,11 +79,11 @@ fn flow_since(flow: FlowOutcome, early: &FlowOutcome, spans: Spans) -> FlowOutco
     let goodput_bps = delivered_bytes as f64 * 8.0 / spans.window();
     let segments_per_bit =
         if flow.goodput_bps > 0.0 { flow.goodput_segments_per_s / flow.goodput_bps } else { 0.0 };
+    let pages = flow.pages[early.pages.len()..].to_vec();
     let transfers = flow.transfers.map(|transfers| {
         let failed = early.transfers.map_or(0, |early| early.failed_connections);
-        TransferOutcome::of(&flow.pages[early.pages.len()..], transfers.failed_connections - failed)
+        TransferOutcome::of(&pages, transfers.failed_connections - failed)
     });
-    let pages = flow.pages[early.pages.len()..].to_vec();
     let completion_s = match (flow.pages.is_empty(), early.completion_s) {
         (true, None) => flow.completion_s,
         (true, Some(_)) => None,

@@ -7,6 +7,16 @@ use bentpipe_scenario::{Draft, Scenario};
 use bentpipe_sim::{RunOptions, run};
 use common::rounds::{Bound, Rounds};
 
+/// Two hosts and the link between them; further keys of the link may follow.
+const PATH: &str = r#"
+    [node.server]
+    [node.client]
+    [link.satellite]
+    between = ["server", "client"]
+    rate = "5 Mbit/s"
+    delay-one-way = "250 ms"
+"#;
+
 /// The path of the transmission-gap model of Papadimitriou and Tsaoussidis, with a receive window that does not fill it.
 fn asymmetric(seconds: u32, window: u32) -> Scenario {
     asymmetric_with(seconds, window, (960, 40))
@@ -17,12 +27,7 @@ fn asymmetric_with(seconds: u32, window: u32, (mss, header): (u32, u32)) -> Scen
     let text = format!(
         r#"
         duration = "{seconds} s"
-        [node.server]
-        [node.client]
-        [link.satellite]
-        between = ["server", "client"]
-        rate = "5 Mbit/s"
-        delay-one-way = "250 ms"
+        {PATH}
         queue = "500 packets"
         [link.satellite.reverse]
         rate = "256 kbit/s"
@@ -165,12 +170,7 @@ fn a_full_queue_delays_every_packet_by_its_length() {
         format!(
             r#"
             duration = "60 s"
-            [node.server]
-            [node.client]
-            [link.satellite]
-            between = ["server", "client"]
-            rate = "5 Mbit/s"
-            delay-one-way = "250 ms"
+            {PATH}
             queue = "500 packets"
             [flow.cbr]
             from = "server"
@@ -197,14 +197,10 @@ fn a_full_queue_delays_every_packet_by_its_length() {
 
 #[test]
 fn a_flow_without_results_says_why() {
-    let text = r#"
+    let text = format!(
+        r#"
         duration = "30 s"
-        [node.server]
-        [node.client]
-        [link.satellite]
-        between = ["server", "client"]
-        rate = "5 Mbit/s"
-        delay-one-way = "250 ms"
+        {PATH}
         outages = [["0 s", "1 h"]]
         [flow.cut]
         from = "server"
@@ -213,8 +209,9 @@ fn a_flow_without_results_says_why() {
         from = "server"
         to = "client"
         start = "40 s"
-        "#;
-    let run = outcome(&Draft::parse("cut", text).unwrap().scenario().unwrap());
+        "#
+    );
+    let run = outcome(&Draft::parse("cut", &text).unwrap().scenario().unwrap());
     let [cut, late] = &run.flows[..] else { panic!("two flows") };
     // The SYN is repeated after 1, 3, 7 and 15 s.
     assert_eq!((cut.aborted, cut.timeouts), (Some("never connected"), 4));
