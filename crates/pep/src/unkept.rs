@@ -19,7 +19,7 @@ struct Kind {
     words: &'static [&'static str],
     /// Words that a rule must not have.
     without: &'static [&'static str],
-    /// What happens.
+    /// Effect on a split connection.
     result: &'static str,
 }
 
@@ -87,12 +87,12 @@ const KINDS: [Kind; 7] = [
 /// Family, table and name of a chain.
 type Chain = [String; 3];
 
-/// What changes for the rules of this machine, a sentence for each kind of rules that is there, with the chains.
+/// Returns one sentence for each kind of rule on this machine whose effect changes: the chains with such rules, and the effect.
 ///
 /// # Errors
 /// [`Error`] if the rules cannot be read.
 pub(crate) fn on_this_machine() -> Result<Vec<String>, Error> {
-    let mut found = Ruleset::read(&NFT.run(&["-j", "list", "ruleset"], "")?).sentences();
+    let mut found = Ruleset::of_this_machine()?.sentences();
     let legacy: Vec<String> = ["ip_tables_names", "ip6_tables_names"]
         .iter()
         .flat_map(|name| fs::read_to_string(format!("/proc/thread-self/net/{name}")))
@@ -112,29 +112,36 @@ pub(crate) fn on_this_machine() -> Result<Vec<String>, Error> {
 /// # Errors
 /// [`Error`] if the rules cannot be read.
 pub(crate) fn translating_by_arrival() -> Result<Option<String>, Error> {
-    Ok(Ruleset::read(&NFT.run(&["-j", "list", "ruleset"], "")?).translating_by_arrival())
+    Ok(Ruleset::of_this_machine()?.translating_by_arrival())
 }
+
+/// Words of each rule, by chain. A router may have ten thousand rules.
+type Rules = BTreeMap<Chain, Vec<BTreeSet<String>>>;
 
 /// Rules by their chains, and hooks from which chains are reached.
 struct Ruleset {
-    rules: Vec<(Chain, BTreeSet<String>)>,
+    rules: Rules,
     hooks: BTreeMap<Chain, BTreeSet<String>>,
 }
 
 impl Ruleset {
+    fn of_this_machine() -> Result<Self, Error> {
+        Ok(Self::read(&NFT.run(&["-j", "list", "ruleset"], "")?))
+    }
+
     /// Reads rules as `nft -j list ruleset` writes them, without those of the proxy.
     fn read(text: &str) -> Self {
         // Before the JSON, nft may write that it does not know some rules of iptables.
         let json = text.find('{').map_or("", |at| &text[at..]);
         let ruleset: Value = serde_json::from_str(json).unwrap_or_default();
         let entries = ruleset["nftables"].as_array().map_or(&[][..], Vec::as_slice);
-        let rules: Vec<(Chain, BTreeSet<String>)> = entries
-            .iter()
-            .filter_map(|entry| entry.get("rule"))
-            .filter(|rule| may_be_tcp(&rule["expr"]))
-            .map(|rule| (chain_of(rule, "chain"), words(&rule["expr"])))
-            .filter(|([_, table, _], _)| !table.starts_with("bentpipe-"))
-            .collect();
+        let mut rules = Rules::new();
+        for rule in entries.iter().filter_map(|entry| entry.get("rule")) {
+            let chain = chain_of(rule, "chain");
+            if may_be_tcp(&rule["expr"]) && !chain[1].starts_with("bentpipe-") {
+                rules.entry(chain).or_default().push(words(&rule["expr"]));
+            }
+        }
         let hooks = hooks(entries, &rules);
         Self { rules, hooks }
     }
@@ -152,8 +159,10 @@ impl Ruleset {
             let chains: BTreeSet<String> = self
                 .rules
                 .iter()
-                .filter(|(chain, words)| {
-                    is_there(chain) && has(words, kind.words) && !has(words, kind.without)
+                .filter(|(chain, rules)| {
+                    let is_one =
+                        |words: &BTreeSet<String>| has(words, kind.words) && !has(words, kind.without);
+                    is_there(chain) && rules.iter().any(is_one)
                 })
                 .map(|(chain, _)| chain.join(" "))
                 .collect();
@@ -164,8 +173,9 @@ impl Ruleset {
     }
 
     fn translating_by_arrival(&self) -> Option<String> {
-        let by_arrival = |(chain, words): &&(Chain, BTreeSet<String>)| {
-            self.is_reached(chain, "postrouting") && has(words, BY_ARRIVAL) && self.translates(chain, words)
+        let by_arrival = |(chain, rules): &(&Chain, &Vec<BTreeSet<String>>)| {
+            let is_one = |words: &BTreeSet<String>| has(words, BY_ARRIVAL) && self.translates(chain, words);
+            self.is_reached(chain, "postrouting") && rules.iter().any(is_one)
         };
         self.rules.iter().find(by_arrival).map(|(chain, _)| chain.join(" "))
     }
@@ -175,7 +185,9 @@ impl Ruleset {
         has(words, &["masquerade", "snat", "xt MASQUERADE", "xt SNAT"])
             || targets(words).any(|target| {
                 let next = [family.clone(), table.clone(), target.to_owned()];
-                self.rules.iter().any(|(chain, words)| *chain == next && self.translates(chain, words))
+                self.rules
+                    .get(&next)
+                    .is_some_and(|rules| rules.iter().any(|words| self.translates(&next, words)))
             })
     }
 }
@@ -229,7 +241,7 @@ fn words(value: &Value) -> BTreeSet<String> {
 }
 
 /// Hooks from which chains are reached.
-fn hooks(entries: &[Value], rules: &[(Chain, BTreeSet<String>)]) -> BTreeMap<Chain, BTreeSet<String>> {
+fn hooks(entries: &[Value], rules: &Rules) -> BTreeMap<Chain, BTreeSet<String>> {
     let mut hooks: BTreeMap<Chain, BTreeSet<String>> = BTreeMap::new();
     let mut reached: Vec<(Chain, String)> = entries
         .iter()
@@ -237,7 +249,7 @@ fn hooks(entries: &[Value], rules: &[(Chain, BTreeSet<String>)]) -> BTreeMap<Cha
         .filter_map(|chain| Some((chain_of(chain, "name"), chain["hook"].as_str()?.to_owned())))
         .collect();
     while let Some((chain, hook)) = reached.pop() {
-        for (_, words) in rules.iter().filter(|(other, _)| *other == chain) {
+        for words in rules.get(&chain).into_iter().flatten() {
             for target in targets(words) {
                 let [family, table, _] = &chain;
                 let next = [family.clone(), table.clone(), target.to_owned()];
