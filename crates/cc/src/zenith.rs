@@ -61,7 +61,7 @@ pub struct Config {
     /// m: how much faster shares converge than the law alone would make them; 0 for the law alone.
     #[serde(deserialize_with = "at_least_zero")]
     pub sharing: f64,
-    /// K: seconds of queue that one loss a second stands for, where losses and not delays tell of it, in s².
+    /// K: queue in seconds that Zenith infers from one loss per second, where losses and not delays show a queue, in s².
     #[serde(deserialize_with = "at_least_zero")]
     pub loss_s2: f64,
     /// T: round trips over which the mean queue is taken, and between drains.

@@ -23,7 +23,7 @@ const DIGITS: usize = 64;
 
 /// Last line of the receiver.
 const SAME: &str = "same";
-/// What the sender says instead of the size, if the receiver has something else than the beginning of the file.
+/// Word of the sender in place of the size: the receiver's part is not the beginning of the file.
 const OTHER: &str = "other";
 const DIFFERENT: &str = "different";
 

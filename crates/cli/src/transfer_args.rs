@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use bentpipe_host::Network;
 
 /// Text below the help of both.
-pub const HELP: &str = "Our TCP stands behind a TUN device, beside the kernel's, and has an address of its own (--address): the host \
+pub const HELP: &str = "Bentpipe's TCP uses a TUN device and its own address (--address), in addition to the kernel's TCP: the host \
     reaches it there at once, other hosts if this one forwards packets to it. See docs/on-the-wire.md.";
 
 /// Options of this end of a connection.

@@ -61,7 +61,7 @@ impl Syn {
     }
 }
 
-/// What is sent, and the reason with which it is counted.
+/// Connections that the proxy leaves alone: name, SYN, and the reason under which the proxy counts them.
 const UNTOUCHED: [(&str, Syn, &str); 8] = [
     (
         "TCP MD5",

@@ -35,7 +35,7 @@ impl Difference {
         Self { summary: Summary::of(&differences), p, p_holm: p }
     }
 
-    /// True if the difference is significant after a correction for so many comparisons. Without a p-value, any difference counts.
+    /// True if the p-value times the number of `comparisons` (Bonferroni) is below 5 %. Without a p-value, any difference counts.
     pub(crate) fn is_significant(&self, comparisons: usize) -> bool {
         match self.p {
             Some(p) => p * (comparisons as f64) < SIGNIFICANCE,

@@ -109,7 +109,8 @@ fn main_table(comparison: &Comparison, divisor: f64, look: Look) -> String {
     table.to_string()
 }
 
-/// What the scenario is run for, of each algorithm at a combination; the best stands out if its difference from every other is significant.
+/// Returns the main metric of each algorithm at one combination of varied values. The best value is bold if its difference from every
+/// other is significant.
 fn main_cells(comparison: &Comparison, vary: &[Setting], divisor: f64) -> Vec<Cell> {
     let summary =
         |cc: &str| comparison.row(cc, vary).map(|row| row.summary(comparison.measures)).unwrap_or_default();

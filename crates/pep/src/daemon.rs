@@ -33,7 +33,7 @@ use crate::watch::Watch;
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// Least time between two probes (chosen).
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// The same while only the engine's packets are dropped and the rules of others do not change (chosen: a probe that waits in vain takes a second).
+/// Least time between two probes while rules of others drop the engine's packets only, and do not change (chosen: a probe without an answer takes 1 s).
 const ENGINE_PROBE_INTERVAL: Duration = Duration::from_secs(10);
 /// How often unused memory is returned to the system (chosen).
 const TRIM_INTERVAL: Duration = Duration::from_secs(10);

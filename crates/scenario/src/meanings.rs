@@ -1,7 +1,7 @@
 //! Meanings of keys and kinds for the reference: one place for all texts.
 //!
-//! A path such as `queue.ecn` stands for all keys whose path ends so; the longest fitting path counts. `queue[red].ecn` stands
-//! for one kind of the table.
+//! The meaning of `queue.ecn` holds for every key whose path ends with `queue.ecn`. Of several such meanings the one with the
+//! longest path holds. `queue[red].ecn` is the key `ecn` of a table `queue` of the kind `red`.
 
 use bentpipe_net::{LOSSES, QUEUES};
 
