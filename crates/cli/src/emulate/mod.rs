@@ -23,6 +23,9 @@ const DURATION: &str = "duration=1 h";
 /// Runs the emulation, which ends with the exit code of its command.
 pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     output::refuse_twice(&[args.pcap.as_ref(), args.summary.as_ref()])?;
+    if let Some(emulation) = args.join {
+        match bentpipe_emu::join(emulation, &args.command)? {}
+    }
     let (draft, change) = draft(args)?;
     let scenario = draft.scenario()?;
     let at = match args.at {
@@ -40,8 +43,8 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     if !path.left_out.is_empty() {
         eprintln!("bentpipe: not emulated, packets pass it unchanged: {}", path.left_out.join(", "));
     }
-    tell_what_programs_decide(&draft, &scenario, &path);
     if !args.quiet {
+        tell_what_programs_decide(&draft, &scenario, &path);
         eprintln!("bentpipe: emulating {}: down {}; up {}", scenario.name, said(&path.down), said(&path.up));
     }
     let (pcap, summary) = (
@@ -147,10 +150,11 @@ type Change = (String, Override);
 
 /// The scenario with all changes that it has keys for.
 fn draft(args: &EmulateArgs) -> Result<(Draft, Option<Change>), Failure> {
-    let mut draft = Draft::load(&args.world.scenario)?;
+    let scenario = args.scenario.as_ref().expect("clap requires it without --join");
+    let mut draft = Draft::load(scenario)?;
     let change = shorten(&mut draft, args)?;
     draft.set(DURATION)?;
-    for setting in &args.world.set {
+    for setting in &args.set {
         draft.set(&setting.to_string())?;
     }
     Ok((draft, change))
