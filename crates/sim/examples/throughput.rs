@@ -88,7 +88,7 @@ fn main() {
     // A page of one segment each, and then nothing: what flows take that do not send.
     let mut idle = common::geo_bulk(20_000, Rate::from_mbps(10_000), secs(10));
     let rest = Idle::Fixed(secs(1000));
-    idle.flows[0].traffic = Traffic::Pages { segments: 1, idle: rest, fresh_connection: false };
+    idle.flows[0].traffic = Traffic::Pages { bytes: 960, idle: rest, fresh_connection: false };
     let dumbbells = |flows: u32| {
         let scenario = common::geo_bulk(flows, Rate::from_mbps(u64::from(flows / 2)), secs(40));
         (scenario, 20_000 / flows)

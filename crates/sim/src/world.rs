@@ -460,7 +460,7 @@ fn check_traffic(group: &FlowGroup) -> Result<(), BuildError> {
     match group.traffic {
         _ if group.sender.mss == 0 || group.receiver.mss == 0 => refuse("a segment holds at least one byte"),
         Traffic::File { bytes: 0 } => refuse("a file holds at least one byte"),
-        Traffic::Pages { segments: 0, .. } => refuse("a page holds at least one segment"),
+        Traffic::Pages { bytes: 0, .. } => refuse("a page holds at least one byte"),
         Traffic::Cbr { rate, .. } if rate.bps() == 0 => refuse("the rate is zero"),
         Traffic::Cbr { packet_bytes, .. } | Traffic::OnOff(on_off::Config { packet_bytes, .. })
             if packet_bytes <= group.headers() =>

@@ -122,7 +122,7 @@ fn a_file_takes_no_less_than_its_bytes_and_round_trips() {
 fn pages_on_fresh_connections_open_one_for_each() {
     let page = |fresh_connection| {
         let idle = Idle::Fixed(Duration::from_secs(1));
-        let traffic = Traffic::Pages { segments: 10, idle, fresh_connection };
+        let traffic = Traffic::Pages { bytes: 9_600, idle, fresh_connection };
         verified(&pair(geo_link(50), Duration::from_secs(200), vec![flows("web", 2, traffic, paper_tcp(64))]))
     };
     let (fresh, same) = (page(true), page(false));
@@ -164,7 +164,7 @@ fn busy_world() -> Scenario {
     let mut bulk = flows("bulk", 5, Traffic::Bulk, paper_tcp(64));
     bulk.stagger = Duration::from_secs(1);
     let idle = Idle::Exponential(Duration::from_secs(2));
-    let web = flows("web", 3, Traffic::Pages { segments: 20, idle, fresh_connection: true }, paper_tcp(64));
+    let web = flows("web", 3, Traffic::Pages { bytes: 19_200, idle, fresh_connection: true }, paper_tcp(64));
     let rates = (Rate::from_mbps(10), Rate::from_mbps(10));
     let mut scenario =
         Dumbbell::geo(5, rates, 50).with_loss(1e-3).scenario(Duration::from_secs(60), vec![bulk, web]);

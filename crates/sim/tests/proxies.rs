@@ -184,7 +184,7 @@ fn what_a_dead_proxy_had_acknowledged_is_lost_and_reported() {
 #[test]
 fn a_chain_of_proxies_serves_page_after_page() {
     let idle = Idle::Fixed(ms(100));
-    let pages = Traffic::Pages { segments: 20, idle, fresh_connection: true };
+    let pages = Traffic::Pages { bytes: 19_200, idle, fresh_connection: true };
     let dumbbell = Dumbbell::geo(2, (Rate::from_mbps(10), Rate::from_mbps(10)), 50).with_loss(0.01);
     let group = flows("web", 2, pages, Config { time_wait: ms(500), ..paper_tcp(64) });
     let mut scenario = dumbbell.scenario(Duration::from_secs(200), vec![group]);

@@ -334,8 +334,7 @@ impl Dice {
     fn endless(&mut self) -> Traffic {
         let idle_time = self.millis(0, 3_000);
         let idle = self.pick(&[Idle::Fixed(idle_time), Idle::Exponential(idle_time)]);
-        let pages =
-            Traffic::Pages { segments: self.between(1, 40) as u32, idle, fresh_connection: self.one_in(2) };
+        let pages = Traffic::Pages { bytes: self.between(1, 40_000), idle, fresh_connection: self.one_in(2) };
         let spacing = self.pick(&[Spacing::Even, Spacing::Uniform, Spacing::Exponential]);
         let rate = Rate::from_bps(self.between(8_000, 200_000));
         let cbr = Traffic::Cbr { rate, packet_bytes: 500, spacing };

@@ -30,8 +30,8 @@ pub(crate) fn application(
     match &group.traffic {
         Traffic::Bulk => Application::Bulk,
         Traffic::File { bytes } => Application::File { bytes: *bytes },
-        Traffic::Pages { segments, idle, fresh_connection } => Application::Pages(Pages {
-            bytes: u64::from(*segments) * u64::from(group.sender.mss),
+        Traffic::Pages { bytes, idle, fresh_connection } => Application::Pages(Pages {
+            bytes: *bytes,
             fresh_connection: *fresh_connection,
             rest: match idle {
                 Idle::Fixed(rest) => Rest::Fixed(*rest),
