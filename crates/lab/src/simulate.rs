@@ -1,5 +1,6 @@
 //! One run with everything that may be wanted of it: result, series, files. The only place that calls the simulator.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
@@ -114,11 +115,20 @@ fn tap<'a>(place: &'a Place, names: &Names) -> Result<(Tap, &'a str), Unsimulate
     })
 }
 
-/// Runs a scenario.
+/// Returns the scenario with the values that `seed` chooses.
+///
+/// # Errors
+/// [`Unsimulated::Impossible`].
+pub fn drawn(scenario: &Scenario, seed: u64) -> Result<Cow<'_, Scenario>, Unsimulated> {
+    scenario.for_seed(seed).map_err(|error| Unsimulated::Impossible(error.to_string()))
+}
+
+/// Runs a scenario. Its values that the seed chooses are those of the wanted seed.
 ///
 /// # Errors
 /// If there is no such world, if it was stopped, or if a file could not be written.
 pub fn simulate(scenario: &Scenario, wanted: Wanted<'_>) -> Result<Simulated, Unsimulated> {
+    let scenario = &*drawn(scenario, wanted.seed.unwrap_or(scenario.seed))?;
     let options = RunOptions {
         seed: wanted.seed,
         record: wanted.series,

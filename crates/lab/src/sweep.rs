@@ -12,7 +12,7 @@ use crate::metric::Metric;
 use crate::plan::{Cell, Plan, Point, Vary};
 use crate::pool::{Progress, run_all};
 use crate::room::check_memory;
-use crate::simulate::{Place, Unsimulated, Wanted, check, simulate};
+use crate::simulate::{Place, Unsimulated, Wanted, check, drawn, simulate};
 
 /// What somebody wishes to compare.
 #[derive(Clone, Debug)]
@@ -187,8 +187,10 @@ impl Prepared {
         let run = move |point: &Point| {
             let wanted =
                 Wanted { seed: Some(point.seed), threads: left, stop: Some(&stop), ..Wanted::default() };
-            let scenario = &scenarios[point.cell];
-            let run = match simulate(scenario, wanted) {
+            // The seed may choose how many flows there are.
+            let drawn = drawn(&scenarios[point.cell], point.seed);
+            let run = drawn.and_then(|scenario| Ok((simulate(&scenario, wanted)?, scenario)));
+            let (run, scenario) = match run {
                 Ok(run) => run,
                 Err(Unsimulated::Stopped) => return Ok(None),
                 Err(Unsimulated::Impossible(why)) => return Err(why),

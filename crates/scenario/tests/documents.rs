@@ -1,10 +1,11 @@
-//! Test of the documents: every TOML example in README.md, `docs/scenarios.md` and `docs/howto/write-a-scenario.md` is loaded.
+//! Test of the documents: every TOML example in README.md, `docs/scenarios.md` and two pages of `docs/howto` is loaded.
 
 use bentpipe_scenario::Draft;
 
-const DOCUMENTS: [(&str, &str); 3] = [
+const DOCUMENTS: [(&str, &str); 4] = [
     ("README.md", include_str!("../../../README.md")),
     ("docs/scenarios.md", include_str!("../../../docs/scenarios.md")),
+    ("docs/howto/random-worlds.md", include_str!("../../../docs/howto/random-worlds.md")),
     ("docs/howto/write-a-scenario.md", include_str!("../../../docs/howto/write-a-scenario.md")),
 ];
 
