@@ -53,7 +53,7 @@ pub(crate) struct Obstacle {
     /// Where a packet of the probe was swallowed.
     pub what: String,
     /// The command that admits it.
-    pub cure: String,
+    pub fix: String,
 }
 
 impl Obstacle {
@@ -458,7 +458,7 @@ fn obstacle(step: Step, verdict: Option<(String, String)>, marks: Marks, tuple: 
         Step::Engine => "iifname \"bp-*\"".to_owned(),
         _ => marks.is_any(),
     };
-    let (by, cure) = match verdict {
+    let (by, fix) = match verdict {
         Some((chain, what)) => {
             (format!("by the chain {chain} ({what})"), format!("nft insert rule {chain} {admitted} accept"))
         }
@@ -475,7 +475,7 @@ fn obstacle(step: Step, verdict: Option<(String, String)>, marks: Marks, tuple: 
         }
         _ => "all connections are forwarded untouched".to_owned(),
     };
-    Obstacle { step, is_v4, what: format!("{version}: {words} is dropped {by}; {result}"), cure }
+    Obstacle { step, is_v4, what: format!("{version}: {words} is dropped {by}; {result}"), fix }
 }
 
 /// Rules that translate what a client sends, but not what the proxy sends in its name.
@@ -487,7 +487,7 @@ fn untranslated(chain: String) -> Obstacle {
             "the chain {chain} translates addresses by the interface of arrival, which packets of the proxy do not have; all connections are \
              forwarded untouched"
         ),
-        cure: "write its rule with the addresses of the clients (ip saddr) instead of iifname".to_owned(),
+        fix: "write its rule with the addresses of the clients (ip saddr) instead of iifname".to_owned(),
     }
 }
 
@@ -495,7 +495,7 @@ fn untranslated(chain: String) -> Obstacle {
 pub(crate) fn words(obstacles: &[Obstacle]) -> String {
     obstacles
         .iter()
-        .map(|Obstacle { what, cure, .. }| format!("{what}; fix: {cure}"))
+        .map(|Obstacle { what, fix, .. }| format!("{what}; fix: {fix}"))
         .collect::<Vec<_>>()
         .join("\nbentpipe: ")
 }

@@ -663,11 +663,11 @@ const KEYS: &[Meaning] = &[
     ),
     // Values that the seed chooses
     ("draw", "Distribution of a value that the seed chooses. Such a table may replace any value"),
+    ("VALUE.from", "Bound for the lowest random numbers (`uniform`)"),
     (
-        "VALUE.from",
-        "Bound for the lowest random numbers (`uniform`)",
+        "VALUE.to",
+        "Bound for the highest random numbers (`uniform`), above or below `from`; of two whole numbers both may be drawn",
     ),
-    ("VALUE.to", "Bound for the highest random numbers (`uniform`), above or below `from`; of two whole numbers both may be drawn"),
     ("VALUE.mean", "Mean (`normal`, `exponential`)"),
     ("VALUE.deviation", "Standard deviation (`normal`)"),
     ("VALUE.median", "Median (`log-normal`)"),
