@@ -160,6 +160,17 @@ fn draft(args: &EmulateArgs) -> Result<(Draft, Option<Change>), Failure> {
     Ok((draft, change))
 }
 
+/// Refuses a scenario or a loss probability that cannot be emulated.
+pub fn check(scenario: &str, losses: &[&str]) -> Result<(), Failure> {
+    Draft::load(scenario)?.scenario()?;
+    for loss in losses {
+        let mut plain = Draft::load(PLAIN)?;
+        plain.set(&format!("link.{SATELLITE}.loss={}", spelled_out(loss)))?;
+        plain.scenario()?;
+    }
+    Ok(())
+}
+
 /// Applies the short options to the scenario where possible. A link with a modem or through a constellation has no
 /// own rate or delay.
 fn shorten(draft: &mut Draft, args: &EmulateArgs) -> Result<Option<Change>, Failure> {
