@@ -584,7 +584,7 @@ fn a_run_says_what_it_came_from_and_writes_its_pages() {
 fn a_trial_of_the_proxy_tells_a_mistake_once() {
     for (args, wanted) in [
         (["pep", "try", "leo", "--flows", "2"], "found scenario \"leo\""),
-        (["pep", "try", "--loss", "1e-3,1%", "--seconds=1"], "found 1%"),
+        (["pep", "try", "--loss", "1e-3,1%", "--seconds=1"], "did you mean 0.01?"),
         (["pep", "try", "--cc", "star,starr", "--seconds=1"], "starr"),
     ] {
         let output = bentpipe(&args);
