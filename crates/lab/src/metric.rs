@@ -220,7 +220,14 @@ impl Metric {
 
     /// True if the table on the terminal omits the metric for lack of room. Files and reports contain it.
     pub const fn is_left_to_files(self) -> bool {
-        matches!(self, Self::RttMedian | Self::SmoothedRttMedian | Self::SmoothedRttP95 | Self::OneWayMedian)
+        matches!(
+            self,
+            Self::Throughput
+                | Self::RttMedian
+                | Self::SmoothedRttMedian
+                | Self::SmoothedRttP95
+                | Self::OneWayMedian
+        )
     }
 
     /// Field name in JSON and column name in CSV.

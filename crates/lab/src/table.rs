@@ -1,7 +1,7 @@
 //! Results for the terminal.
 
 use bentpipe_outcome::{GroupOutcome, Outcome};
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets};
 
 use crate::column::Column;
 use crate::comparison::{Comparison, Row};
@@ -175,7 +175,18 @@ fn costs(comparison: &Comparison, look: Look) -> String {
             table.add_row(cells.chain(others.iter().map(|metric| mean(row, *metric))));
         }
     }
+    hide_empty(&mut table);
     table.to_string()
+}
+
+/// Hides the columns in which no row has a value.
+fn hide_empty(table: &mut Table) {
+    for index in 0..table.column_count() {
+        let empty = table.column_cells_iter(index).all(|cell| cell.is_some_and(|cell| cell.content() == "–"));
+        if let Some(column) = table.column_mut(index).filter(|_| empty) {
+            column.set_constraint(ColumnConstraint::Hidden);
+        }
+    }
 }
 
 fn cost_cells(row: &Row) -> impl Iterator<Item = Cell> {
