@@ -39,7 +39,7 @@ pub(crate) fn original() -> Result<String, Error> {
     }
 }
 
-/// True if somebody has switched it on again.
+/// True if the setting was switched on again.
 pub(crate) fn is_on() -> bool {
     std::fs::read_to_string(SETTING).is_ok_and(|value| value.trim() != "0")
 }
@@ -49,7 +49,7 @@ pub(crate) fn is_on() -> bool {
 /// # Errors
 /// If this process may not change that.
 pub(crate) fn switch_off() -> Result<(), Error> {
-    // Where it may not be written, somebody else can have switched it off.
+    // If the setting cannot be written, it may already be off.
     match std::fs::read_to_string(SETTING) {
         Ok(value) if value.trim() == "0" => Ok(()),
         _ => std::fs::write(SETTING, "0").map_err(Error::at(SETTING)),

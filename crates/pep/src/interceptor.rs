@@ -37,7 +37,7 @@ use crate::sockets::{self, RawSender};
 
 /// A client that has sent no SYN for this time has given up (chosen: Linux doubles the time between SYNs up to 32 s).
 const PATIENCE: Duration = Duration::from_secs(70);
-/// How often SYNs of such clients are removed (chosen).
+/// Interval at which SYNs of such clients are removed (chosen).
 const SWEEP: Duration = Duration::from_secs(1);
 /// SYNs read before the answers of servers have their turn (chosen).
 const SYNS_AT_A_TIME: usize = 64;
@@ -47,7 +47,7 @@ const SIGHT_TOKENS: [u64; 2] = [u64::MAX - 1, u64::MAX];
 const INBOX_TOKEN: u64 = u64::MAX - 2;
 const ASKED_TOKEN: u64 = u64::MAX - 3;
 
-/// What others tell the interceptor.
+/// Messages of other threads to the interceptor.
 pub(crate) enum Message {
     /// The engine has an answer for the SYN of this number.
     Answer { number: u64, answer: Result<Half, Refusal> },
@@ -65,7 +65,7 @@ struct Waiting {
     socket: Option<OwnedFd>,
     last_seen: Instant,
     place: Place,
-    /// The SYN of the proxy, and how it leaves, once that is known. One leaves for each SYN of the client.
+    /// The SYN of the proxy and its way, once known. One leaves for each SYN of the client.
     asked: Option<(Vec<u8>, Way)>,
 }
 
@@ -76,9 +76,9 @@ pub(crate) struct Interceptor {
     /// The relays, which take the connections that the engine accepts.
     relays: Vec<Arc<Inbox<relay::Message>>>,
     inbox: Arc<Inbox<Message>>,
-    /// They show SYNs of clients, and those of hosts beyond the satellite.
+    /// Sockets that receive SYNs of clients, and of hosts beyond the satellite.
     sights: [Sight; 2],
-    /// It shows the SYNs of the proxy.
+    /// Socket that receives the SYNs of the proxy.
     asked: Sight,
     /// Sends them.
     asker: RawSender,
@@ -139,7 +139,7 @@ impl Interceptor {
         Ok((interceptor, inbox))
     }
 
-    /// Works until it is told to stop.
+    /// Works until a message ends it.
     pub fn run(mut self) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let second = Timespec { tv_sec: SWEEP.as_secs() as i64, tv_nsec: 0 };
@@ -179,7 +179,7 @@ impl Interceptor {
             let read = self.sights[side].read(|packet, way| {
                 if let Some(syn) = Syn::read(packet) {
                     let mut whole = packet.to_vec();
-                    // It may be missing, if the sender is on the same machine.
+                    // The checksum may be missing if the sender is on the same machine.
                     syn.complete_checksum(&mut whole);
                     seen.push((syn, way, whole));
                 }
@@ -209,7 +209,7 @@ impl Interceptor {
             if waiting.as_ref().is_some_and(|waiting| waiting.asked.is_some()) {
                 continue;
             }
-            // It may be lost like any packet; the client repeats its SYN.
+            // A lost packet is repeated by the client's next SYN.
             let _ = self.asker.send_on(way, &packet, syn.tuple.server);
             if let Some(waiting) = waiting {
                 waiting.asked = Some((packet, way));
@@ -230,7 +230,7 @@ impl Interceptor {
             return self.put_back(opener, &packet, syn.tuple);
         }
         let Some(class) = self.shared.class(opener, syn.tuple, way) else {
-            // A new configuration leaves this connection alone, and its rules come now.
+            // By the new configuration this connection is not split.
             return self.pass_on(&syn, way, &packet, None);
         };
         let bound =

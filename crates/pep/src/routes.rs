@@ -110,7 +110,7 @@ impl Drop for Arrival {
     }
 }
 
-/// What is there of them, as `ip` shows it.
+/// Returns the present ones, as `ip` shows them.
 pub(crate) fn state(slot: Slot) -> String {
     let mut text = String::new();
     let engine = engine::range(slot, engine::rules::MOST_THREADS);

@@ -48,7 +48,7 @@ pub(crate) fn range(slot: Slot, threads: usize) -> Range<usize> {
     first..first + threads
 }
 
-/// Whether the SYNs of a class are answered by the engine.
+/// True if the engine answers the SYNs of a class.
 pub(crate) fn answers(class: &Class) -> bool {
     class.matches.opener == Opener::Satellite && class.split.satellite.datapath == Datapath::Engine
 }

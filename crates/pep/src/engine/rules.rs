@@ -185,7 +185,7 @@ pub(crate) fn add_routes(threads: Range<usize>, marks: Marks) -> Vec<String> {
         let ([skip, find, end], mark) = (rules(thread), marks.selector(Kind::Engine(thread)));
         [
             format!("route replace default dev {device} table {table} proto kernel"),
-            // Finds nothing that the rule before does not find. It is there to be jumped to.
+            // A target for a jump; it matches nothing that the rule before does not match.
             format!("rule add priority {end} iif lo {mark} lookup {table} protocol kernel"),
             // With `src_valid_mark`, the filter of reverse paths looks for the route to the sender with the mark, as if from the device to which the packet goes.
             format!("rule add priority {skip} iif {device} {mark} goto {end} protocol kernel"),

@@ -1,5 +1,5 @@
-//! Media that several links share: each link is a port, through which a packet enters the medium; there it waits and contends, and goes
-//! on from the far end of the link.
+//! Media that several links share. Each link is a port through which a packet enters the medium. There the packet waits and contends,
+//! and leaves at the far end of the link.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Media {
     pub shared: Vec<Shared>,
-    /// Of each link the channel behind it, and its terminal there; empty if there is no channel at all.
+    /// Channel behind each link, and its terminal there; empty if there is no channel.
     ports: Vec<Option<(u32, u32)>>,
 }
 
@@ -83,7 +83,7 @@ impl Media {
         self.ports.get(link as usize).copied().flatten()
     }
 
-    /// Packets that wait or are on their way.
+    /// Number of packets that wait or are in flight.
     pub fn packets_inside(&self) -> usize {
         self.shared.iter().map(|shared| shared.medium.packets_inside()).sum()
     }
