@@ -78,7 +78,7 @@ impl From<bentpipe_sim::BuildError> for Unsimulated {
     }
 }
 
-/// Checks that a trace can be told these words in a scenario ([`Filter::of`]).
+/// Checks the words that select the lines of a trace ([`Filter::of`]).
 ///
 /// # Errors
 /// [`Unsimulated::Impossible`].

@@ -20,7 +20,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Builds the world of a scenario and lets no time pass in it.
+    /// Reads the names from the world of a scenario at its start.
     ///
     /// # Errors
     /// If there is no such world.

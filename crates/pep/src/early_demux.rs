@@ -1,10 +1,10 @@
 //! `net.ipv4.tcp_early_demux`: whether Linux looks for the socket of a packet before it is known that the packet is for this machine.
 //!
-//! A proxy switches it off, because Linux drops packets for which it has found a socket instead of forwarding them. The kernel's sockets towards the
-//! clients have the same addresses and ports as packets of the engine, which are to be forwarded. Sockets in TIME-WAIT have those of a new SYN from
-//! the same port, which is to wait for the server's answer.
+//! A proxy switches this setting off, because Linux drops a packet whose socket it has found instead of forwarding the packet. There are two
+//! such packets. Packets of the engine have the addresses and ports of the kernel's sockets towards the clients, and are to be forwarded. A new SYN
+//! from a port may have the addresses and ports of a socket in TIME-WAIT, and is to wait for the server's answer.
 //!
-//! The former value is kept in the name of an empty chain in the table of the proxy, so that it can be restored even after a proxy was killed.
+//! The name of an empty chain in the table of the proxy keeps the former value. So the value can be restored even after a proxy was killed.
 
 use bentpipe_system::NFT;
 

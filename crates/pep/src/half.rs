@@ -1,12 +1,13 @@
 //! The interface between the relay and the engine: a TCP stack in user space that terminates a half of a proxied connection in the kernel's place.
 //!
-//! A half of the kernel is a TCP socket, and between two of them the relay moves bytes. The engine has no descriptor for its half. The
-//! relay gives it the socket of the other half, and the engine moves the bytes between both, in both directions and with back-pressure:
+//! A half of the kernel is a TCP socket, and the relay moves bytes between two sockets. A half of the engine has no descriptor.
+//! The relay gives the engine the socket of the other half, and the engine moves the bytes in both directions, with back-pressure:
 //!
-//! * a FIN of the socket is a FIN to the far end and the other way round, and the other direction stays open;
-//! * while its own buffer is full the engine does not read from the socket, and while that of the socket is full it closes its receive window;
-//! * when both directions have ended, it tells the relay, which parts with the socket;
-//! * when one half has failed, it moves what came before to the other one, then resets its own half, and tells the relay, which resets the socket.
+//! * A FIN from the socket is sent to the far end, and a FIN from the far end to the socket. The other direction stays open.
+//! * While its own buffer is full, the engine does not read from the socket. While the socket's buffer is full, the engine closes its receive window.
+//! * When both directions have ended, the engine tells the relay, and the relay closes the socket.
+//! * When one half has failed, the engine moves the earlier bytes to the other half. Then it resets its own half and tells the relay, which resets
+//!   the socket.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;

@@ -1,11 +1,13 @@
-//! The interceptor: it sees SYNs that may be split, and decides what becomes of them.
+//! The interceptor decides about each SYN that may be split.
 //!
-//! The packet filter shows them and drops them. The interceptor connects to the server in the client's name. Then
+//! The packet filter reports such a SYN to the proxy and drops the packet. The interceptor connects to the server in the client's name.
+//! Then there are four cases:
 //!
-//! * the SYN is put back over the loopback device, and the kernel accepts the client's connection with options of its own;
-//! * or a RST answers it, if the server answered the proxy with a RST;
-//! * or it is not answered, if the server did not answer the proxy;
-//! * or it is forwarded unchanged: if the server is unreachable, so that the client gets the ICMP error, and if the proxy has reached a limit.
+//! * The server accepts. The SYN is put back over the loopback device, and the kernel accepts the client's connection with options of its own.
+//! * The server answers the proxy with a RST. A RST answers the SYN.
+//! * The server does not answer the proxy. Nothing answers the SYN.
+//! * The server is unreachable, or the proxy has reached a limit. The SYN is forwarded unchanged; a client whose server is unreachable gets the
+//!   ICMP error.
 //!
 //! A SYN of a class with `syn = "early"` is put back at once.
 
@@ -257,7 +259,7 @@ impl Interceptor {
                     Waiting { syn, class, manner, packet, socket, last_seen, place, asked: None },
                 );
             }
-            // The connection exists already, or has just ended, so that the kernel knows what to answer.
+            // The connection exists already, or has just ended. So the kernel can answer.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE)) => {
                 self.put_back(opener, &packet, syn.tuple)
             }
@@ -353,8 +355,8 @@ impl Interceptor {
         }
     }
 
-    /// Why the engine does not take a connection of a class that wants it: its packets come from its device, so that they do not go the way of the SYN if
-    /// that is `bound` to the interface of arrival, and rules of others may drop them.
+    /// Why the engine does not take a connection of a class that wants the engine. The engine's packets come from its TUN device. So they do not take
+    /// the way of the SYN if that way is `bound` to the interface of arrival, and rules of the administrator may drop them.
     fn why_engine_does_not(&self, class: &ConnectionClass, syn: &Syn, bound: bool) -> Option<Reason> {
         if class.back().datapath != Datapath::Engine && !engine::answers(class) {
             None

@@ -1,7 +1,7 @@
-//! What others do to the rules, routes and settings of the proxy while it runs.
+//! What other programs do to the rules, routes and settings of the proxy while it runs.
 //!
-//! A reload of a firewall may remove all tables of the packet filter, the start of a network manager rules of policy routing. The kernel tells that
-//! something has changed; then it is compared with what was installed.
+//! A reload of a firewall may remove all tables of the packet filter. The start of a network manager may remove rules of policy routing.
+//! The kernel reports a change; then the proxy compares what is there with what it installed.
 
 use std::fs;
 use std::io;

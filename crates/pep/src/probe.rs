@@ -1,8 +1,8 @@
-//! The probe: a connection through the path of proxied ones, before any client's is diverted.
+//! The probe: a connection through the path of proxied ones, before any client's connection is diverted.
 //!
-//! Rules of the administrator may drop what the proxy's sockets send and receive. So a probe makes both halves of a connection between two addresses of
-//! hosts on both sides. What it sends is dropped at the very end, when it has passed all rules, and answers are put in by the TUN device of the proxy.
-//! If a packet is swallowed, the trace of the packet filter names the chain.
+//! Rules of the administrator may drop what the proxy's sockets send and receive. So a probe makes both halves of a connection between two
+//! addresses of hosts on both sides. The packets of the probe pass all rules and are dropped behind the last one. The TUN device of the proxy
+//! injects the answers. If a rule drops a packet, the trace of the packet filter names the chain.
 
 use std::fmt::Write;
 use std::io::Read;

@@ -1,14 +1,14 @@
-//! What is installed in the packet filter, and how it is removed again.
+//! What the proxy installs in the packet filter, and how the proxy removes it again.
 //!
-//! The kernel forwards everything that these rules do not name, and the rules of the administrator decide first: a SYN is looked at in the hook
-//! `forward`, after them, when its way out is known. If it belongs to a class, and can be split, it is shown to the proxy and dropped there.
-//! The proxy puts it back over the loopback device, and `tproxy` gives it to the listening socket. Any other packet is delivered to this machine
-//! only if `socket transparent` finds its connection.
+//! The kernel forwards everything that these rules do not name, and the rules of the administrator decide first. The hook `forward` looks at a SYN
+//! after them, when the device for the way out is known. A SYN that belongs to a class, and can be split, is reported to the proxy and dropped
+//! there. The proxy puts the SYN back over the loopback device, and `tproxy` gives it to the listening socket. Any other packet is delivered to this
+//! machine only if `socket transparent` finds its connection.
 //!
-//! SYNs are dropped only while the proxy runs: a policy route leads into its TUN device, and disappears with it.
+//! SYNs are dropped only while the proxy runs: a policy route leads into its TUN device, and disappears with the device.
 //!
-//! Both halves of a connection have the same addresses and ports. For connection tracking the half of the clients is in a zone of its own, and so
-//! is the direction of the other half that leaves. So the packet filter of the administrator sees both as established connections, and the half
+//! Both halves of a connection have the same addresses and ports. Connection tracking has a zone of its own for the half of the clients, and another
+//! for the packets that leave on the other half. So the packet filter of the administrator sees both halves as established connections, and the half
 //! over the satellite can pass a NAT.
 
 use std::fmt::Write;

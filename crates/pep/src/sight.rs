@@ -1,6 +1,6 @@
-//! How the proxy sees SYNs: the packet filter shows it those that may be split, after everything else has been decided about them.
+//! How the proxy sees SYNs: the packet filter reports those that may be split, after all other rules have decided about them.
 //!
-//! The kernel sends them over a netlink socket (nflog), each with its mark and with the interface over which it was about to leave.
+//! The kernel sends a report over a netlink socket (nflog). It has the SYN, its mark and the interface over which it was about to leave.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

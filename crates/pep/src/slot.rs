@@ -1,7 +1,7 @@
-//! Slots of the proxies in a network namespace: one proxy takes new connections, and an older one beside it may finish those that it has.
+//! Slots of the proxies in a network namespace: one proxy takes new connections, and an older one may finish those that it has.
 //!
-//! A slot is held by an abstract socket, whose name belongs to the network namespace and is free again when the process ends. All that a proxy
-//! installs has names and numbers of its slot, so that two proxies do not disturb each other.
+//! An abstract socket holds a slot. The name of the socket belongs to the network namespace and is free again when the process ends. All that a
+//! proxy installs has names and numbers of its slot, so that two proxies do not disturb each other.
 
 use std::io::{self, Read, Write};
 use std::os::linux::net::SocketAddrExt;

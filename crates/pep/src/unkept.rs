@@ -1,7 +1,7 @@
 //! Rules of the administrator whose effect changes for a split connection.
 //!
-//! The hook `forward` sees the SYN of such a connection and nothing else of it, and connection tracking has two entries for it. So some rules do not mean
-//! what they meant. This finds them in the packet filter of this machine, by the words of which `nft -j` makes each rule.
+//! The hook `forward` sees only the SYN of such a connection, and connection tracking has two entries for the connection. So some rules do not mean
+//! what they meant. This module finds such rules in the packet filter of this machine, in the output of `nft -j`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

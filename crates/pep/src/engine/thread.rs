@@ -357,8 +357,8 @@ impl Thread {
     }
 }
 
-/// Sends the engine's SYNs as this machine sends its own packets. For connection tracking they open the connection, so that the packet filter of the
-/// administrator, which may forward no new connection from the engine's device, forwards what follows.
+/// Sends the engine's SYNs as this machine sends its own packets. So connection tracking knows the connection, and the packet filter of the
+/// administrator forwards the later packets, even if it forwards no new connection from the engine's device.
 fn sends_syn(sender: &RawSender, marks: &Marks, pieces: &[IoSlice<'_>]) -> bool {
     let Some(packet) = pieces.first().and_then(|head| head.get(VIRTIO_HEADER_LEN..)) else { return false };
     let Some(syn) = Syn::read(packet) else { return false };

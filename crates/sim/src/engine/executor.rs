@@ -195,7 +195,7 @@ impl<M: Monitor> Simulation<M> {
         self.schedule_or_wake(id, due, window_end);
     }
 
-    /// The same for a process whose first packet on each channel is known; returns the time of its next event.
+    /// Executes events of a process whose first packet on each channel is known. Returns the time of its next event.
     fn run_process_until(&mut self, id: u32, limit: Instant) -> Instant {
         let clock = self.now;
         let Process { channels, members, .. } = self.processes.processes[id as usize];
@@ -259,7 +259,7 @@ impl<M: Monitor> Simulation<M> {
         if first.0.time < self.processes.no_timer_before { first } else { self.first_timer(first, members) }
     }
 
-    /// The same, given the first packet of the channels.
+    /// Finds the first event among the timers of the process and the given first packet of the channels.
     #[inline(never)]
     fn first_timer(&mut self, mut first: (EventKey, Next), members: Numbers) -> (EventKey, Next) {
         self.processes.no_timer_before = Instant::FAR_FUTURE;

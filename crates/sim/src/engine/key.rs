@@ -10,7 +10,7 @@ pub(crate) type EventTarget = u32;
 /// Classes of events. Simultaneous events are executed in the order of their classes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
-    /// Something is measured: it sees the world as it was before this time.
+    /// A measurement. It sees the world as it was before this time.
     Measurement,
     /// The network itself changes, or is brought up to date.
     Network,

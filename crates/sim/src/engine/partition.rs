@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(processes_of(&scenario), 0);
     }
 
-    /// Both sides of a flow are in one share, and shares have about equal work: the first has the link of the data.
+    /// Both sides of a flow are in one share. Shares have about equal work; the first share has the link of the data.
     #[test]
     fn a_world_is_divided_into_shares_by_flows() {
         let shares = |scenario: &Scenario, most| {

@@ -378,8 +378,8 @@ mod tests {
         std::iter::from_fn(|| wheel.pop()).map(|(time, target)| (time.as_nanos(), target)).collect()
     }
 
-    /// In the open slot and in one that will be opened: whoever schedules first, the order is that of classes, and within a class that of
-    /// the tie-breaks of the time.
+    /// Simultaneous events come in the order of their classes, and within a class in the order of the tie-breaks of the time. The order of
+    /// scheduling does not matter, in the open slot or in a later one.
     #[test]
     fn equal_times_come_in_the_order_of_their_ranks_whoever_was_scheduled_first() {
         let far = 5_000_000_000;
@@ -437,7 +437,7 @@ mod tests {
             let mut model: BTreeSet<(u64, u32, EventTarget)> = BTreeSet::new();
             let mut key_of = [None; 50];
             let mut now = 0;
-            // Some have the same salt.
+            // Two targets share a salt.
             let salt = |target: EventTarget| target / 2;
             wheel.add_targets(Class::Arrival, (0..50).map(salt));
             for _ in 0..20_000 {

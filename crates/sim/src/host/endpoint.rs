@@ -242,7 +242,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// The application's answer to what happened at its connection end; true if the connection is over at this end.
+    /// Lets the application answer events of its connection end. Returns true if the connection is over at this end.
     pub(crate) fn react(&mut self, id: EndId, events: Events) -> bool {
         if self.ends[id as usize].relay != Relay::None {
             return self.react_relay(id, events);

@@ -26,7 +26,7 @@ pub(crate) struct Proxy {
     pub connections: u64,
 }
 
-/// A later leg of a flow, which begins at a proxy. Its number is its index, counted on from the flows.
+/// A leg of a flow that begins at a proxy. The number of a leg is its index plus the number of flows.
 #[derive(Debug)]
 pub(crate) struct Leg {
     /// The flow and the proxy.
@@ -54,11 +54,11 @@ pub(crate) struct Leg {
 pub(crate) enum Relay {
     /// The end is at a host, and nothing was relayed to it.
     None,
-    /// Somebody connected to it at a proxy that has not connected further yet.
+    /// The end of a proxy that has accepted a connection and has not connected further yet.
     Waits,
-    /// Somebody connected to it at a proxy that has connected further by this end, and answers when that is answered.
+    /// The end of a proxy that was asked for a connection. The proxy has connected further with this end, and answers when that connection is answered.
     Holds(EndId),
-    /// At a proxy; the end that carries on, in both directions.
+    /// The end of a proxy that relays to and from this other end.
     With(EndId),
     /// An end at a host that receives data over proxies.
     Last,

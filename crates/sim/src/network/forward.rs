@@ -103,7 +103,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// The same for a packet that arrives over a link outside its route.
+    /// Reports the arrival of a packet over a link that may be outside its route.
     #[inline(always)]
     pub(crate) fn enter_arrival_by(&mut self, at: Instant, link: LinkId, handle: PacketHandle) {
         if M::MONITORS {

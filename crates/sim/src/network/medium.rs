@@ -41,7 +41,7 @@ pub(crate) fn link_config<'a>(edge: &Edge<'a>) -> Cow<'a, LinkConfig> {
     if edge.medium.is_some() { Cow::Owned(port_config()) } else { Cow::Borrowed(edge.config) }
 }
 
-/// The configuration of a port: it lets a packet through at once.
+/// Configuration of a port, which lets a packet through at once.
 fn port_config() -> LinkConfig {
     // Fast enough that a packet of any size takes no more than the shortest time there is.
     let rate = Rate::from_bps(10_u64.pow(15));

@@ -88,7 +88,7 @@ impl<M: Monitor> Simulation<M> {
     pub(crate) fn take_new_routes(&mut self, now: Instant) -> (Vec<LinkId>, InFlight) {
         let routing = self.core.routing.as_mut().expect("only the routes of such a world change");
         routing.change(now);
-        // These packets continue by events, until the new routes allow to follow packets again.
+        // Packets on the way continue by events, until the new routes allow to follow packets again.
         self.core.chains.clear();
         self.wheel.schedule(self.targets.routing, routing.next_change());
         routing.given_up()

@@ -105,7 +105,7 @@ mod tests {
         let mut last = [None; 3];
         let (mut used, mut most) = (BTreeMap::new(), 0);
         for hop in 0..20_000 {
-            // More is used at times, and less at others.
+            // The share of hops that take a place alternates between 3 and 7 of 10.
             if rng.below(10) < 3 + hop / 2_500 % 2 * 4 {
                 let who = rng.below(3) as usize;
                 let place = chunks.next(&mut cursors[who]);
