@@ -1,4 +1,4 @@
-//! How applications were served, as columns: shown where at least one flow has them.
+//! Results of applications, as columns; present if at least one flow has them.
 
 use bentpipe_outcome::FlowOutcome;
 

@@ -1,4 +1,4 @@
-//! Checks of what a proxy needs of this machine, and commands that provide what is missing.
+//! Checks of the proxy's requirements on this machine, and the commands that install missing ones.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub enum State {
 pub struct Finding {
     /// The result.
     pub state: State,
-    /// What was checked, and what was found.
+    /// The checked requirement and the result.
     pub what: String,
     /// The command that corrects it; empty if nothing is wrong.
     pub fix: String,
@@ -97,7 +97,7 @@ fn probe(deployment: &Deployment) -> Vec<Finding> {
     }
 }
 
-/// Tells of rules that mean something else for a split connection.
+/// Reports rules that have another effect on a split connection.
 fn rules_of_others() -> Option<Finding> {
     let count = unkept::on_this_machine().ok()?.len();
     let kinds = if count == 1 { "1 kind".to_owned() } else { format!("{count} kinds") };
@@ -106,7 +106,7 @@ fn rules_of_others() -> Option<Finding> {
     (count > 0).then(|| judge(false, State::Warning, what, "bentpipe pep check FILE.toml names them"))
 }
 
-/// Tells that the rules of this router see packets that bridges carry from port to port (`br_netfilter`).
+/// Reports that the rules of this router also see packets between ports of a bridge (`br_netfilter`).
 fn bridges() -> Option<Finding> {
     let names = ["net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"];
     let on: Vec<&str> =

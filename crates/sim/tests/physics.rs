@@ -39,7 +39,7 @@ fn geo_link(buffer: u32) -> LinkConfig {
 #[test]
 fn a_lossless_bulk_flow_fills_the_link() {
     for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
-        // A window of twice the path, and room for all of it.
+        // A window of twice the BDP, and queue space for all of it.
         let tcp = Config { recovery, ..paper_tcp(2_000) };
         let world = |secs| {
             pair(
@@ -149,7 +149,7 @@ fn constant_bit_rate_is_what_it_says_and_loses_what_does_not_fit() {
     };
     let below = run_at(5);
     assert_eq!(below.links[0].dropped_by_queue, 0);
-    // What was sent in the last 275 ms is still on its way.
+    // Data sent in the last 275 ms is still in flight.
     let share = below.totals.goodput_bps / (5e6 * PAYLOAD / WIRE);
     assert!((0.997..=1.0).contains(&share), "{share}");
     let above = run_at(20);

@@ -13,7 +13,7 @@ use bentpipe_traffic::{
     Application, Cbr, Client, ClientApp, Judge, Pages, Playout, Rest, Source, SourceApp, Timeliness,
 };
 
-/// What the videos of a group have in common; nothing for other traffic.
+/// Returns the properties that all videos of a group share; `None` for other traffic.
 pub(crate) fn style(group: &FlowGroup) -> Option<Style> {
     if let Traffic::Video { video, .. } = &group.traffic { Some(Style::new(video)) } else { None }
 }
