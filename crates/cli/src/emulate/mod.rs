@@ -3,7 +3,6 @@
 mod status;
 
 use std::net::{SocketAddr, TcpListener};
-use std::process::ExitCode;
 
 use bentpipe_emu::{
     At, EmulationConfig, Hop, LEAST_MTU_OF_IPV6, LinkState, Outcome, Override, Path, Remote, run,
@@ -21,7 +20,7 @@ use crate::output::{self, Kind, Target};
 const DURATION: &str = "duration=1 h";
 
 /// Runs the emulation, which ends with the exit code of its command.
-pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
+pub fn emulate(args: &EmulateArgs) -> Result<u8, Failure> {
     output::refuse_twice(&[args.pcap.as_ref(), args.summary.as_ref()])?;
     if let Some(emulation) = args.join {
         match bentpipe_emu::join(emulation, &args.command)? {}
@@ -73,7 +72,7 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     if !args.quiet {
         eprint!("{}", summary_of(&ended));
     }
-    Ok(ExitCode::from(ended.code))
+    Ok(ended.code)
 }
 
 /// Warns of TCP settings that have no effect on real programs, and of packets too small for IPv6.
