@@ -215,7 +215,8 @@ impl Draft {
         if drawn.is_some() {
             // Tables that are not drawn as they should be have no values to read.
             report = report.unless_mistaken(Report::default())?;
-            scenario.draws = Draws::of(self);
+            let draft = self.clone();
+            scenario.draws = Draws::by(move |seed| draft.scenario_for(Some(seed)));
         }
         let root = drawn.as_ref().unwrap_or(&self.root);
         if !buffer::has_depths(root) {

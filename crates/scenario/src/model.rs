@@ -16,7 +16,6 @@ use bentpipe_transports::dtn::RouterConfig;
 use bentpipe_transports::petra::RelayConfig;
 use bentpipe_weather::{Modem, Weather};
 
-use crate::draft::Draft;
 use crate::error::Error;
 use crate::series::Recordings;
 use crate::sky::{ConstellationGroup, Position};
@@ -49,13 +48,15 @@ pub struct Scenario {
     pub draws: Draws,
 }
 
-/// The draft of a scenario in which the seed chooses values; nothing if no value depends on the seed.
+/// The scenario for each seed, where the seed chooses values; nothing if no value depends on the seed.
 #[derive(Clone, Default)]
-pub struct Draws(Option<Arc<Draft>>);
+pub struct Draws(Option<Arc<ForSeed>>);
+
+type ForSeed = dyn Fn(u64) -> Result<Scenario, Error> + Send + Sync;
 
 impl Draws {
-    pub(crate) fn of(draft: &Draft) -> Self {
-        Self(Some(Arc::new(draft.clone())))
+    pub(crate) fn by(for_seed: impl Fn(u64) -> Result<Scenario, Error> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(for_seed)))
     }
 }
 
@@ -79,7 +80,7 @@ impl Scenario {
     /// [`Error::Mistakes`] if this seed chooses values that the scenario cannot have.
     pub fn for_seed(&self, seed: u64) -> Result<Cow<'_, Self>, Error> {
         match &self.draws.0 {
-            Some(draft) if seed != self.seed => draft.scenario_for(Some(seed)).map(Cow::Owned),
+            Some(for_seed) if seed != self.seed => for_seed(seed).map(Cow::Owned),
             _ => Ok(Cow::Borrowed(self)),
         }
     }
