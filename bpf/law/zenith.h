@@ -90,7 +90,7 @@ struct bp_law {
 	struct zenith_track rtt, out;	/* round trip, and delay to the peer by its clock, above 2^31 */
 	struct bp_windowed longest;	/* complements of the longest queue that two ACKs in a row showed */
 	bp_u32 pending;			/* segments since the law's last step */
-	bp_u32 srtt;
+	bp_u32 srtt, latest_rtt;		/* smoothed, and the newest, whether it is trusted or not */
 	bp_u32 in_flight_before, round_in_flight;	/* most segments in flight, in the round trip before and in this one */
 	bp_u32 round_delivered, round_lost, round_longest, round_clock;
 	bp_u32 previous_queue;		/* of the ACK before, us */
@@ -485,7 +485,7 @@ BP_APART zenith_learn_noise(struct bp_law *law)
 BP_APART zenith_judge_drain(struct bp_law *law)
 {
 	bp_u64 own, longest_own, foreign, left, queue, moved, base, lowest, before_yield;
-	int flat, empties, stays, contests, yielded;
+	int tells, flat, empties, stays, contests, yielded;
 
 	if (!law)
 		return 0;
@@ -495,16 +495,19 @@ BP_APART zenith_judge_drain(struct bp_law *law)
 	queue = BP_MAX(law->drain_standing, law->drain_base) - law->drain_base;
 	moved = BP_MAX(law->drain_standing, law->lowest) - BP_MIN(law->drain_standing, law->lowest);
 	before_yield = BP_MAX(law->window, law->crowded_window);
-	flat = queue << ZENITH_FINE > own && !law->overflowed && 20 * moved < queue;
+	contests = law->mode == ZENITH_CONTEST;
+	/* The drain of a flow with the smallest window moves no queue. */
+	tells = law->window > ZENITH_SMALLEST && !law->overflowed;
+	flat = queue << ZENITH_FINE > own && tells && 20 * moved < queue;
 	law->phase = ZENITH_NONE;
 	law->crowded_rounds = 0;
 	law->crowded_window = 0;
-	law->overflowed = 0;
+	if (contests)
+		law->overflowed = 0;
 	left = BP_MIN(zenith_queue(law), BP_MAX(lowest, base) - base);
 	empties = left << (ZENITH_FINE + 2) < own;
 	law->filled_drains = !empties && 4 * left >= 3 * queue ? BP_MIN(law->filled_drains, 1U << 30) + 1 : 0;
 	stays = law->filled_drains >= ZENITH_FILLED_DRAINS;
-	contests = law->mode == ZENITH_CONTEST;
 	longest_own = ZENITH_LONGEST_OWN * zenith_target(law, ZENITH_SMALLEST, law->drain_base);
 	foreign = BP_MIN(ZENITH_FOREIGN * own, longest_own);
 	yielded = !contests && (stays || left << ZENITH_FINE > longest_own) && before_yield < law->emptied / 2;
@@ -764,8 +767,11 @@ BP_INLINE void bp_on_ack(struct bp_law *law, const struct bp_ack *ack, const str
 
 	law->now = path->now;
 	law->srtt = path->srtt;
-	if (since > (bp_u64)path->srtt + ZENITH_SILENCE)
+	/* The smoothed round trip follows slowly while many losses await repair. */
+	if (since > (bp_u64)BP_MAX(path->srtt, law->latest_rtt) + ZENITH_SILENCE)
 		zenith_distrust(law);
+	if (ack->rtt)
+		law->latest_rtt = ack->rtt;
 	if (law->timed_out && !ack->acked)
 		return;
 	if (law->timed_out)
@@ -819,7 +825,7 @@ BP_INLINE void bp_on_undo(struct bp_law *law)
 	law->before_timeout = 0;
 }
 
-/* Before the first ACK a SYN was lost (RFC 5681, section 3.1). Later the pace, and not the window, limits a burst. */
+/* The pace, and not the window, limits a burst. */
 BP_INLINE void bp_on_idle(struct bp_law *law, bp_window restart, const struct bp_path *path)
 {
 }

@@ -80,6 +80,7 @@ impl Zenith {
             timed_out: false,
             trusted_from: Instant::ZERO,
             last_ack: Instant::FAR_FUTURE,
+            latest_rtt: Duration::ZERO,
             sent: 0,
             rtt_s: 0.0,
             mss: f64::from(start.mss),
@@ -169,7 +170,10 @@ impl CongestionControl for Zenith {
         self.rtt_s = path.srtt_s();
         let since = path.now.since(self.last_ack);
         self.last_ack = path.now;
-        if since > path.srtt + SILENCE {
+        // The smoothed round trip follows slowly while many losses await repair.
+        let pause = path.srtt.max(self.latest_rtt) + SILENCE;
+        self.latest_rtt = ack.rtt.unwrap_or(self.latest_rtt);
+        if since > pause {
             self.distrust(path.now);
         }
         if ack.acked > 0 {

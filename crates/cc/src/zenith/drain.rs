@@ -71,16 +71,19 @@ impl Zenith {
     /// Evaluates a drain. A queue that did not move is part of the path, which has become longer, unless it overflows.
     pub(super) fn judge_drain(&mut self, now: Instant) {
         self.phase = Phase::None;
-        let crowd = core::mem::take(&mut self.crowd);
+        let contests = matches!(self.mode, Mode::Contest(_));
+        let crowd = self.crowd;
+        self.crowd = Crowd { overflowed: crowd.overflowed && !contests, ..Crowd::default() };
         let Drains { standing_s, base_s, lowest, emptied, empty_at, .. } = self.drains;
         let (own_s, queue_s, lowest_s) = (self.own_target_s(), standing_s - base_s, lowest.as_secs_f64());
         let before_yield = self.window.max(crowd.window);
-        let flat = queue_s > own_s && !crowd.overflowed && (standing_s - lowest_s).abs() < FLAT * queue_s;
+        // The drain of a flow with the smallest window moves no queue.
+        let tells = self.window > SMALLEST && !crowd.overflowed;
+        let flat = queue_s > own_s && tells && (standing_s - lowest_s).abs() < FLAT * queue_s;
         let left_s = self.delay.queue_s().min(lowest_s - base_s);
         let empties = left_s < CALM * own_s;
         self.drains.filled = if !empties && left_s >= FILLS * queue_s { self.drains.filled + 1 } else { 0 };
         let stays = self.drains.filled >= FILLED_DRAINS;
-        let contests = matches!(self.mode, Mode::Contest(_));
         let longest_own_s = LONGEST_OWN * self.config.target_s(SMALLEST / base_s);
         let yielded = !contests && (stays || left_s > longest_own_s) && before_yield < 0.5 * emptied;
         if (!flat && left_s > longest_own_s.min(FOREIGN * own_s)) || yielded {

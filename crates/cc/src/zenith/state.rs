@@ -219,6 +219,8 @@ pub struct Zenith {
     /// Segments that left before this are not measured.
     pub(super) trusted_from: Instant,
     pub(super) last_ack: Instant,
+    /// The newest round trip, measured or not trusted.
+    pub(super) latest_rtt: Duration,
     pub(super) sent: u32,
     pub(super) rtt_s: f64,
     pub(super) mss: f64,

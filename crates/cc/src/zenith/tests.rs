@@ -346,6 +346,15 @@ fn a_round_trip_that_does_not_fall_in_a_drain_belongs_to_a_longer_path() {
     }
 }
 
+/// Two segments beside a foreign queue of 300 ms that does not change.
+#[test]
+fn the_drain_of_a_flow_with_the_smallest_window_does_not_show_a_longer_path() {
+    let mut zenith = following(SMALLEST);
+    (0..90).for_each(|tenth| hear(&mut zenith, 700 + 100 * tenth, BASE_MS + 300));
+    assert_eq!(zenith.window, SMALLEST);
+    assert_eq!(zenith.delay.base_s(), 0.55);
+}
+
 /// Ends a drain that began with a round trip of `standing_ms` and whose lowest was `lowest_ms`. True if a contest follows.
 fn contests(zenith: &mut Zenith, standing_ms: u64, lowest_ms: u64) -> bool {
     [1000, 1500].into_iter().for_each(|millis| hear(zenith, millis, standing_ms));
@@ -390,11 +399,14 @@ fn those_that_have_just_begun_are_not_contested_before_they_drain() {
         zenith.drains.met_others = met;
         (zenith.drains.standing_s, zenith.drains.base_s) = (0.75, 0.55);
         zenith.drains.empty_at = at(2000).now;
-        zenith.crowd.window = 690.0;
+        (zenith.crowd.window, zenith.crowd.overflowed) = (690.0, true);
         zenith.judge_drain(at(2000 + 1000 * age_s).now);
         assert_eq!(matches!(zenith.mode, Mode::Contest(_)), contested, "after {age_s} s");
         assert_eq!(zenith.window == 690.0, contested, "what it had before it yielded");
         assert_eq!(zenith.crowd.window == 690.0, !contested, "is remembered");
+        assert!(zenith.crowd.overflowed, "a queue that has overflowed since it became long is no longer path");
+        zenith.watch_queue(0.0);
+        assert!(!zenith.crowd.overflowed);
     }
 }
 
@@ -438,6 +450,15 @@ fn what_left_before_a_silence_is_not_measured() {
     (0..10).for_each(|tenth| hear(&mut zenith, 7800 + 100 * tenth, BASE_MS));
     assert!(zenith.window > 0.9 * before, "{} of {before}", zenith.window);
     assert_eq!(zenith.longest.get(), longest_s);
+}
+
+/// A round trip grows from 550 to 1000 ms while the smoothed one stays. Two segments leave in each: the first pause is taken for a silence.
+#[test]
+fn acks_that_pause_for_a_round_trip_are_no_silence_however_slowly_the_smoothed_one_follows() {
+    let mut zenith = following(2.0);
+    (1..4).for_each(|number| hear(&mut zenith, 600 + 1050 * number, 1000));
+    assert_eq!(zenith.trusted_from, at(1650).now);
+    assert_eq!(zenith.delay.latest_s(), 0.45);
 }
 
 #[test]
