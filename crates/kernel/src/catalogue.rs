@@ -87,7 +87,7 @@ pub const CONTROLS: &[Control] = &[
     Control {
         name: "zenith",
         kernel_name: "bp_zenith",
-        differs: "the window doubles from the start, because the kernel does not pace the first flight; timeouts back off; no proportional rate reduction",
+        differs: "the window doubles from the start, because the kernel does not pace the first flight; no proportional rate reduction",
     },
 ];
 

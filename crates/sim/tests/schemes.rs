@@ -511,3 +511,32 @@ fn where_only_errors_lose_the_asking_goes_on() {
         );
     }
 }
+
+/// Slow start of CUBIC fills a queue of a bandwidth-delay product while Zenith repairs its losses, two segments a round trip.
+#[test]
+fn zenith_beside_cubic_finds_its_way_out_of_the_smallest_window() {
+    let scenario = world(
+        "geo-single",
+        "zenith",
+        &[
+            "duration=120 s",
+            "seed=23",
+            "link.satellite.delay-one-way=275 ms",
+            "link.satellite.queue=688 packets",
+            "tcp.mss=948 bytes",
+            "tcp.recovery=rack",
+            "tcp.limited-transmit=true",
+            "tcp.timestamps=true",
+            "tcp.initial-window=rfc6928",
+            "tcp.spurious-timeout=f-rto",
+            "tcp.receive-window={ initial = '64 KiB', limit = '32 MiB' }",
+            "tcp.delayed-ack={ every = '2 segments', timer = '40 ms', quick = '16 segments' }",
+            "tcp.rto={ initial = '1 s', floor = '200 ms', margin = '200 ms', ceiling = '120 s', tick = '1 ms' }",
+            "flow.bulk.stagger=1 s",
+            "flow.other={ from = 'sender', to = 'receiver', cc = 'cubic', fixed = true, stagger = '1 s' }",
+        ],
+    );
+    let flows = outcome(&scenario).flows;
+    let zenith = flows.iter().find(|flow| flow.group == "bulk").expect("it is there");
+    assert!(zenith.goodput_bps > 2e6, "{} bit/s", zenith.goodput_bps);
+}
