@@ -4,8 +4,8 @@ mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    CoDelConfig, FqCoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, QueueConfig, RedConfig,
-    Verdict,
+    CoDelConfig, FqCoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, PieConfig, QueueConfig,
+    RedConfig, Verdict,
 };
 use bentpipe_trace::DropCause;
 use common::{Bench, Probe, config, low, ms, packet};
@@ -285,6 +285,60 @@ fn red_forgets_its_average_while_the_link_is_idle() {
     // A second later, a burst below the lower threshold meets an average of zero.
     bench.offer_all(ms(1000), 100..105);
     assert_eq!(bench.dropped.len(), early);
+}
+
+/// A PIE link with one packet offered per 0.5 ms, twice its rate, from `from` for `millis`.
+fn overload_pie(bench: &mut Bench, from: u64, millis: u64, ecn_capable: bool) {
+    for id in 2 * from..2 * (from + millis) {
+        let at = Instant::ZERO + Duration::from_micros(500 * id);
+        bench.offer(at, Probe { ecn_capable, ..packet(id) });
+    }
+}
+
+fn pie(ecn: bool) -> Bench {
+    let limit = Limit::Packets(10_000);
+    Bench::new(&config(QueueConfig::Pie(PieConfig { limit, ecn, ..PieConfig::default() })))
+}
+
+#[test]
+fn pie_spares_a_burst_and_again_after_idle_time() {
+    let mut bench = pie(false);
+    overload_pie(&mut bench, 0, 150, false);
+    assert_eq!(bench.dropped, []);
+    overload_pie(&mut bench, 150, 150, false);
+    let dropped = bench.dropped.len();
+    assert!(dropped > 0);
+    overload_pie(&mut bench, 5_000, 150, false);
+    assert_eq!(bench.dropped.len(), dropped);
+}
+
+#[test]
+fn pie_marks_below_ten_percent_and_drops_above() {
+    let mut bench = pie(true);
+    overload_pie(&mut bench, 0, 2_000, true);
+    let first_drop = bench.dropped[0].packet.id;
+    bench.finish();
+    let marked: Vec<_> =
+        bench.arrived.iter().filter(|(_, a)| a.packet.marked).map(|(_, a)| a.packet.id).collect();
+    assert!(!marked.is_empty() && marked.iter().all(|&id| id < first_drop), "{marked:?} {first_drop}");
+    assert_eq!(bench.link.stats().marked_packets, marked.len() as u64);
+
+    let mut blind = pie(true);
+    overload_pie(&mut blind, 0, 2_000, false);
+    assert_eq!(blind.link.stats().marked_packets, 0);
+}
+
+#[test]
+fn pie_drops_the_excess_and_keeps_the_queue_at_its_target() {
+    let mut bench = pie(false);
+    overload_pie(&mut bench, 0, 20_000, false);
+    let (dropped, waited) = (bench.dropped.len(), bench.link.stats().waited);
+    overload_pie(&mut bench, 20_000, 20_000, false);
+    // Half of these 40,000 packets is too much.
+    let dropped = bench.dropped.len() - dropped;
+    assert!((19_800..20_200).contains(&dropped), "{dropped}");
+    let mean_wait_ms = (bench.link.stats().waited - waited).as_millis_f64() / 20_000.0;
+    assert!((14.0..16.0).contains(&mean_wait_ms), "{mean_wait_ms}");
 }
 
 #[test]
