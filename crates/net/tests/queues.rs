@@ -4,8 +4,8 @@ mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    CoDelConfig, FqCoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, PieConfig, QueueConfig,
-    RedConfig, Verdict,
+    CoDelConfig, FqCoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, PieConfig,
+    QueueConfig, RedConfig, Verdict,
 };
 use bentpipe_trace::DropCause;
 use common::{Bench, Probe, config, low, ms, packet};
@@ -326,6 +326,41 @@ fn pie_marks_below_ten_percent_and_drops_above() {
     let mut blind = pie(true);
     overload_pie(&mut blind, 0, 2_000, false);
     assert_eq!(blind.link.stats().marked_packets, 0);
+}
+
+#[test]
+fn pie_leaves_a_queue_of_two_packets_alone_on_a_slow_link() {
+    // 20 ms per packet: each waits longer than the target.
+    let drops_behind = |waiting: u64| {
+        let queue = QueueConfig::Pie(PieConfig { limit: Limit::Packets(100), ..PieConfig::default() });
+        let mut bench =
+            Bench::new(&LinkConfig::new(Rate::from_bps(400_000), Duration::from_millis(100), queue));
+        bench.offer_all(ms(0), 0..waiting);
+        for id in waiting..1_000 {
+            bench.offer(ms(20 * (id - waiting) + 1), packet(id));
+        }
+        bench.dropped.len()
+    };
+    // One packet is in transmission.
+    assert_eq!(drops_behind(3), 0);
+    assert!(drops_behind(4) > 0);
+}
+
+#[test]
+fn pie_drops_nothing_below_half_of_its_target() {
+    let mut bench = pie(false);
+    // A tenth too much gives a drop probability of about 10 %.
+    for id in 0..22_000 {
+        bench.offer(Instant::ZERO + Duration::from_micros(900 * id), packet(id));
+    }
+    let dropped = bench.dropped.len();
+    assert!((1_500..2_500).contains(&dropped), "{dropped}");
+    // After a pause, a standing queue of 5 ms.
+    bench.offer_all(ms(20_000), 30_000..30_005);
+    for id in 0..300 {
+        bench.offer(ms(20_000 + id), packet(40_000 + id));
+    }
+    assert_eq!(bench.dropped.len(), dropped);
 }
 
 #[test]

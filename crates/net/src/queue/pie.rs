@@ -27,7 +27,8 @@ const MAX_CATCH_UP: u64 = 1_000;
 
 /// Parameters of PIE.
 ///
-/// The defaults suit paths of up to 100 ms. Over a geostationary satellite, use a target of about 100 ms.
+/// The defaults are for terrestrial paths. Over a geostationary satellite they empty the queue of a single flow; a target
+/// of 100 ms keeps the link busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieConfig {
     /// Limit of queued packets; an arrival without room is always dropped.
