@@ -35,3 +35,68 @@ fn pie_holds_the_queue_of_one_and_of_twenty_cubic_flows_near_its_target() {
         assert!(outcome.totals.goodput_segments_per_s > 1_000.0, "{flows}: {:?}", outcome.totals);
     }
 }
+
+/// Two hosts that share a link of 10 Mbit/s and 40 ms with a queue of 160 ms.
+const SHARED: &str = r#"
+duration = "300 s"
+measure = { from = "60 s" }
+
+[node.first]
+[node.second]
+[node.server]
+[node.router]
+kind = "router"
+
+[link.first]
+between = ["first", "router"]
+rate = "100 Mbit/s"
+delay-one-way = "1 ms"
+queue = "100000 packets"
+
+[link.second]
+between = ["second", "router"]
+rate = "100 Mbit/s"
+delay-one-way = "1 ms"
+queue = "100000 packets"
+
+[link.bottleneck]
+between = ["router", "server"]
+rate = "10 Mbit/s"
+delay-one-way = "19 ms"
+queue = "200 packets"
+
+[tcp]
+mss = "948 bytes"
+receive-window = "4000 segments"
+
+[flow.one]
+from = "first"
+to = "server"
+cc = "cubic"
+traffic = "bulk"
+"#;
+
+/// Runs that world with a second flow group and these changes. Returns the goodput of both groups in Mbit/s.
+fn shared(second: &str, changes: &[&str]) -> [f64; 2] {
+    let mut draft = Draft::parse("shared.toml", &format!("{SHARED}\n{second}")).expect("TOML");
+    for change in changes {
+        draft.set(change).expect("a known key");
+    }
+    let outcome = run(&draft.scenario().expect("a world"), &RunOptions::default()).expect("a run").outcome;
+    let of = |group: &str| {
+        let flows = outcome.flows.iter().filter(|flow| flow.group == group);
+        flows.map(|flow| flow.goodput_bps / 1e6).sum()
+    };
+    ["one", "two"].map(of)
+}
+
+/// The draft demands both: a background flow leaves CUBIC nearly all, and uses a link that nobody else uses.
+#[test]
+fn ledbat_plus_plus_yields_to_cubic_and_uses_an_idle_link() {
+    let background = "[flow.two]\nfrom = 'second'\nto = 'server'\ncc = 'ledbat-plus-plus'\ntraffic = 'bulk'";
+    let [cubic, own] = shared(background, &[]);
+    assert!(own < 0.1 * (cubic + own), "{own} beside {cubic} Mbit/s");
+    let pause = "flow.one.traffic={ kind = 'file', size = '1 kB' }";
+    let [_, alone] = shared(background, &[pause]);
+    assert!(alone > 0.85 * 9.48, "{alone} Mbit/s");
+}
