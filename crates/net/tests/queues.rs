@@ -4,7 +4,7 @@ mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    CoDelConfig, FqCoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, PieConfig,
+    CoDelConfig, FairBy, FqCoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, PieConfig,
     QueueConfig, RedConfig, Verdict,
 };
 use bentpipe_trace::DropCause;
@@ -249,6 +249,25 @@ fn fq_codel_takes_half_of_the_fattest_queue_when_it_overflows() {
     bench.offer(ms(0), of_flow(25, 2));
     assert_eq!(bench.dropped_ids(), [1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(bench.backlog().packets, 13);
+}
+
+#[test]
+fn fq_codel_separates_hosts_by_the_configured_end() {
+    // Host 1 sends two flows to hosts 3 and 4, host 2 one flow to host 3. All arrive at once.
+    let offered = [(0, 10, [1, 3]), (1, 11, [1, 4]), (2, 10, [1, 3]), (3, 11, [1, 4]), (4, 12, [2, 3])];
+    let order = |fair_by| {
+        let queue = FqCoDelConfig { fair_by, quantum_bytes: 1000, ..FqCoDelConfig::default() };
+        let mut bench = Bench::new(&config(QueueConfig::FqCoDel(queue)));
+        for (id, flow, hosts) in offered {
+            bench.offer(ms(0), Probe { hosts, ..of_flow(id, flow) });
+        }
+        bench.finish();
+        bench.arrived_ids()
+    };
+    // Packet 0 is sent at once and takes the quantum of its queue.
+    assert_eq!(order(FairBy::Flow), [0, 1, 4, 2, 3]);
+    assert_eq!(order(FairBy::Source), [0, 4, 1, 2, 3]);
+    assert_eq!(order(FairBy::Destination), [0, 1, 2, 3, 4]);
 }
 
 #[test]

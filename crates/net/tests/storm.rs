@@ -96,7 +96,13 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
         red().prop_map(QueueConfig::Red),
         (limit(), codel()).prop_map(|(limit, codel)| QueueConfig::CoDel { limit, codel }),
         fq_codel.prop_map(|(limit_packets, queues, quantum_bytes, codel)| {
-            QueueConfig::FqCoDel(FqCoDelConfig { limit_packets, queues, quantum_bytes, codel })
+            QueueConfig::FqCoDel(FqCoDelConfig {
+                limit_packets,
+                queues,
+                quantum_bytes,
+                codel,
+                ..FqCoDelConfig::default()
+            })
         }),
         pie().prop_map(QueueConfig::Pie),
     ]

@@ -331,7 +331,11 @@ const KEYS: &[Meaning] = &[
     ("queue.ecn", "True to mark packets of ECN instead of dropping them"),
     ("queue.target", "Accepted standing delay"),
     ("queue.interval", "Time for which the delay may exceed `target`"),
-    ("queues", "Number of queues into which flows are hashed"),
+    (
+        "fair-by",
+        "What shares the rate equally: flows, sending hosts or receiving hosts. A host has one queue for all its flows. In the simulator, nodes whose numbers differ by a multiple of 256 count as one host",
+    ),
+    ("queues", "Number of queues into which flows or hosts are hashed"),
     ("queue[pie].target", "Queueing delay at which the drop probability rests"),
     ("queue[pie].update", "Time between two updates of the drop probability"),
     ("queue[pie].alpha", "Gain of the delay above `target`, in Hz"),

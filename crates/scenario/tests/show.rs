@@ -123,6 +123,7 @@ fn link_change() -> impl Strategy<Value = &'static str> {
         "delay-one-way.table=[[\"0 s\", \"5 ms\"], [\"1 s\", \"8593750 ns\"]]",
         "queue=33 kB",
         "queue=fq-codel",
+        "queue={ kind = \"fq-codel\", fair-by = \"destination\" }",
         "queue={ kind = \"red\", min-threshold = \"0.5 packets\", ecn = true }",
         "queue.kind=codel",
         "queue={ kind = \"pie\", target = \"100 ms\", alpha = 0.0625, burst = \"0 s\", ecn = true }",

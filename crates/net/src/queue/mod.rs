@@ -26,7 +26,7 @@ pub use codel::CoDelConfig;
 use fifo::{Admission, Threshold};
 pub(crate) use fifo::{Admit, Fifo};
 use fq_codel::FqCoDel;
-pub use fq_codel::FqCoDelConfig;
+pub use fq_codel::{FairBy, FqCoDelConfig};
 pub(crate) use held::Held;
 use pie::Pie;
 pub use pie::PieConfig;
@@ -47,7 +47,7 @@ pub const QUEUES: &[(&str, &str)] = &[
     ("priority", "as strict, with separate room for low priority"),
     ("red", "random early detection (Floyd and Jacobson 1993), gentle by default"),
     ("codel", "controlled delay (RFC 8289)"),
-    ("fq-codel", "a CoDel queue for each hash value of the flows (RFC 8290)"),
+    ("fq-codel", "a CoDel queue for each hash value of the flows or hosts (RFC 8290)"),
     ("pie", "proportional integral controller enhanced (RFC 8033)"),
 ];
 

@@ -1,12 +1,15 @@
-use bentpipe_net::{CoDelConfig, FqCoDelConfig, Limit, PieConfig, QueueConfig, RedConfig};
+use bentpipe_net::{CoDelConfig, FairBy, FqCoDelConfig, Limit, PieConfig, QueueConfig, RedConfig};
 
 use crate::form::{Form, Shorthand};
 use crate::unit::{
-    Bytes, Count, FACTOR, FEW, FLAG, Level, LevelIn, PROBABILITY, ROOM, TIME, TIME_ABOVE_ZERO,
+    Bytes, Count, FACTOR, FEW, FLAG, Level, LevelIn, PROBABILITY, ROOM, TIME, TIME_ABOVE_ZERO, Words,
 };
 
 /// Accepts `"50 packets"`, the name of a kind, or a table.
 pub(super) const SHORTHAND: Shorthand = Shorthand { number: Some("limit"), ..Shorthand::KIND };
+
+const FAIR_BY: Words<FairBy> =
+    Words(&[("flow", FairBy::Flow), ("source", FairBy::Source), ("destination", FairBy::Destination)]);
 
 /// Keys of a link's queue.
 pub(super) fn queue(form: &mut Form<'_>, queue: &mut QueueConfig) {
@@ -93,6 +96,7 @@ fn codel(form: &mut Form<'_>, codel: &mut CoDelConfig) {
 
 fn fq_codel(form: &mut Form<'_>, fq_codel: &mut FqCoDelConfig) {
     form.field("limit", &mut fq_codel.limit_packets, &ROOM);
+    form.field("fair-by", &mut fq_codel.fair_by, &FAIR_BY);
     form.field("queues", &mut fq_codel.queues, &FEW);
     form.field("quantum", &mut fq_codel.quantum_bytes, &Bytes::ANY);
     codel(form, &mut fq_codel.codel);
