@@ -286,6 +286,17 @@ mod tests {
     }
 
     #[test]
+    fn the_delay_is_the_minimum_of_the_last_four_samples() {
+        let mut rule = LedbatPlusPlus::new(Config::default());
+        for (rtt_ms, delay) in
+            [(20, 0.0), (110, 0.0), (90, 0.0), (120, 0.0), (130, 0.07), (140, 0.07), (150, 0.1)]
+        {
+            rule.measure(&Ack { rtt: Some(MS(rtt_ms)), ..fixture::ack(1) }, &fixture::path());
+            close(rule.delay, delay);
+        }
+    }
+
+    #[test]
     fn below_the_target_a_round_trip_adds_the_gain() {
         close(Bench::working(100.0).round(60), 100.0 + 1.0 / 6.0);
     }
