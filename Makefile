@@ -5,7 +5,10 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 # Where rustup puts cargo, in case the shell has not been started anew since.
+# Once only: with another PATH in an inner make, pyo3 would be built again.
+ifeq ($(MAKELEVEL),0)
 export PATH := $(HOME)/.cargo/bin:$(PATH)
+endif
 
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 BENTPIPE := $(TARGET)/release/bentpipe
@@ -73,11 +76,17 @@ setup:
 	@scripts/setup
 
 .PHONY: test
-test: setup ## Run all tests in their quick forms, documentation examples and the Python package included
-	cargo test --workspace --locked --lib --bins --tests
+test: ## Run all tests in their quick forms, documentation examples and the Python package included
+	@scripts/setup test
+	@# Loading the Python packages takes a minute, in which the compiler does not need the network.
+	scripts/setup python $(abspath $(TARGET))/python & \
+	cargo test --workspace --locked --lib --bins --tests --no-run && wait $$!
+	@# Many tests wait for packets: more of them at a time than there are cores, and those of the Python package beside them.
+	$(MAKE) --no-print-directory python-test >$(TARGET)/python-test.txt 2>&1 & python=$$!; failed=0; \
+	RUST_TEST_THREADS=$$((2 * $$(nproc))) cargo test --workspace --locked --lib --bins --tests || failed=1; \
+	wait $$python || failed=1; cat $(TARGET)/python-test.txt; exit $$failed
 	@# Looking for examples in the documentation takes rustdoc as long as compiling; `make lint` compiles the other examples.
 	if grep -rqE '^ *//[/!] ```' --include='*.rs' crates/*/src; then cargo test --workspace --locked --doc; fi
-	@$(MAKE) --no-print-directory python-test
 
 # What the tests of the Python package need. With one test beside the libraries, packages have the features that they have in `make test`, and with
 # `xtask` the profiles (it shares some with procedural macros), so what that has built is not built again. So have `kernel-test` and `fuzz-minute`.

@@ -20,9 +20,7 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
@@ -52,23 +50,17 @@ def emulated(
     words += [word for server in listen for word in ("--listen", server)]
     words += [word for key, value in (set or {}).items() for word in ("--set", f"{key}={value}")]
     words += [] if seed is None else ["--seed", str(seed)]
-    with tempfile.TemporaryDirectory() as folder:
-        code = Path(folder, "code")
-        # The command line of the package does not return the exit code of the command, so a shell writes it down.
-        wrapped = ["sh", "-c", '"$@"; echo $? >"$0"', str(code), *command]
-        pipe = subprocess.PIPE
-        # A session of its own, so that everything the command started can be ended.
-        with subprocess.Popen(
-            [*words, "--", *wrapped], stdout=pipe, stderr=pipe, text=True, start_new_session=True
-        ) as process:
-            try:
-                stdout, stderr = process.communicate(timeout=timeout)
-            except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)
-                raise
-        told = process.returncode == 0 and code.exists()
-        returncode = int(code.read_text()) if told else process.returncode
-        return Result(process.args, returncode, stdout, stderr)
+    pipe = subprocess.PIPE
+    # A session of its own, so that everything the command started can be ended.
+    with subprocess.Popen(
+        [*words, "--", *command], stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    ) as process:
+        try:
+            stdout, stderr = process.communicate(timeout=timeout)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return Result(process.args, process.returncode, stdout, stderr)
 
 
 @pytest.fixture

@@ -182,7 +182,7 @@ impl PyWorlds {
         if let Some(name) = agent {
             draft.set(&format!("flow.{name}.tcp.pacing=algorithm")).map_err(fault::request)?;
         }
-        let mut scenario = draft.scenario().map_err(fault::request)?;
+        let mut scenario = draft.scenario_for(Some(seed)).map_err(fault::request)?;
         // Data sent by the other end, such as requests, is not controlled by the agent.
         for flow in scenario.flows.iter_mut().filter(|flow| !flow.fixed) {
             Arc::make_mut(&mut flow.receiver).cc = Algorithm::from_name("reno").expect("it is registered");

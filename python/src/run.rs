@@ -66,8 +66,7 @@ pub fn run(
     memory: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyRun> {
-    let mut scenario = scenario.checked()?;
-    scenario.seed = seed.unwrap_or(scenario.seed);
+    let scenario = scenario.draft.scenario_for(seed).map_err(fault::request)?;
     check_memory(&scenario, 1, memory).map_err(fault::request)?;
     check(&scenario, &Place::Senders).map_err(fault::of_run)?;
     let only = trace.clone().unwrap_or_default();

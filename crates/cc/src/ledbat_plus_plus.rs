@@ -31,7 +31,7 @@ pub const ENTRY: Entry = Entry {
     paper: "Balasubramanian, Ertugay, Havey, Bagnulo, draft-irtf-iccrg-ledbat-plus-plus",
     year: 2026,
     family: Family::Delay,
-    advice: "For background transfers, over queues of more than 60 ms: there other flows keep their rate. In a shorter queue, as here, it competes like Reno.",
+    advice: "For background transfers, over queues of more than 60 ms: there other flows keep their rate. In a shorter queue it competes like Reno.",
     ..SENDER_ONLY
 };
 

@@ -295,9 +295,15 @@ pub struct ShowArgs {
 #[cfg(feature = "emulate")]
 #[derive(Debug, clap::Args)]
 pub struct EmulateArgs {
-    /// Scenario with changes.
-    #[command(flatten)]
-    pub world: World,
+    /// Path of a scenario file, or name of a built-in scenario
+    #[arg(required_unless_present = "join")]
+    pub scenario: Option<String>,
+    /// Change the scenario: `link.satellite.loss.rate=1e-4`, `flow.bulk.count=20`, `duration=60 s`
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<Setting>,
+    /// Run the command in a running emulation: that of this process, or the only one
+    #[arg(long, value_name = "PID", num_args = 0..=1, conflicts_with_all = ["scenario", "set", "rate", "delay_one_way", "loss", "queue", "listen", "seed", "memory", "pcap", "http", "summary"])]
+    pub join: Option<Option<u32>>,
     /// Rate of the satellite link, such as `10mbit`
     #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
     pub rate: Option<String>,
@@ -334,7 +340,7 @@ pub struct EmulateArgs {
     /// Place of the status: a terminal line, the terminal title, or nowhere
     #[arg(long, value_name = "WHERE", default_value = "auto")]
     pub status: StatusPlace,
-    /// Show no status and no summary
+    /// Show no status, no summary, and not what has no effect on programs
     #[arg(long, short)]
     pub quiet: bool,
     /// Command to run; $BENTPIPE_HOST and $BENTPIPE_HOST6 hold the address of the far host

@@ -80,11 +80,11 @@ fn examine(json: bool) -> Result<(), Failure> {
         for check in &checks {
             let finding = match check.finding {
                 Finding::Ok => "ok",
-                Finding::Doubtful => "warning",
+                Finding::Warning => "warning",
                 Finding::Missing => "missing",
             };
-            let cure = if check.cure.is_empty() { String::new() } else { format!("; fix: {}", check.cure) };
-            output::print(&format!("{finding:<9} {}: {}{cure}\n", check.what, check.found))?;
+            let fix = if check.fix.is_empty() { String::new() } else { format!("; fix: {}", check.fix) };
+            output::print(&format!("{finding:<9} {}: {}{fix}\n", check.what, check.found))?;
         }
     }
     let missing: Vec<&str> =

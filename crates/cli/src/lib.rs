@@ -102,13 +102,10 @@ fn refuse(error: &clap::Error) -> ! {
 pub fn command_line(words: impl IntoIterator<Item = String>) -> u8 {
     let words = std::iter::once("bentpipe".to_owned()).chain(words);
     match args::Args::try_parse_from(words) {
-        Ok(args) => match dispatch(args.command) {
-            Ok(_) => 0,
-            Err(failure) => {
-                eprintln!("bentpipe: {failure}");
-                failure.code()
-            }
-        },
+        Ok(args) => dispatch(args.command).unwrap_or_else(|failure| {
+            eprintln!("bentpipe: {failure}");
+            failure.code()
+        }),
         Err(mut error) => {
             drop_tip(&mut error);
             if let Some(failure) = absent(&error) {
@@ -124,7 +121,7 @@ pub fn command_line(words: impl IntoIterator<Item = String>) -> u8 {
 
 fn command() -> ExitCode {
     match args::Args::try_parse() {
-        Ok(args) => dispatch(args.command).unwrap_or_else(Failure::report),
+        Ok(args) => dispatch(args.command).map_or_else(Failure::report, ExitCode::from),
         Err(mut error) => {
             drop_tip(&mut error);
             absent(&error).map_or_else(|| refuse(&error), Failure::report)
@@ -147,7 +144,8 @@ fn absent(error: &clap::Error) -> Option<Failure> {
     }
 }
 
-fn dispatch(command: args::Command) -> Result<ExitCode, Failure> {
+/// Returns the exit code: for `emulate` that of its command, else 0.
+fn dispatch(command: args::Command) -> Result<u8, Failure> {
     let done = match command {
         args::Command::Run(args) => run::run(&args),
         args::Command::Compare(args) => compare::compare(&args),
@@ -169,5 +167,5 @@ fn dispatch(command: args::Command) -> Result<ExitCode, Failure> {
         #[cfg(feature = "generate")]
         args::Command::Generate { folder } => generate::generate(&folder),
     };
-    done.map(|()| ExitCode::SUCCESS)
+    done.map(|()| 0)
 }

@@ -3,7 +3,7 @@
 use bentpipe_cc::{Custom, Entry, REGISTRY, SENDER_ONLY};
 use bentpipe_lab::table;
 use bentpipe_net::{LOSSES, QUEUES};
-use bentpipe_scenario::{Draft, TRAFFIC_KINDS, medium_kinds, node_kinds, own_algorithms};
+use bentpipe_scenario::{TRAFFIC_KINDS, medium_kinds, node_kinds, own_algorithms, reference};
 use serde::Serialize;
 
 use crate::args::{ListArgs, Listed};
@@ -120,32 +120,23 @@ struct Parameter {
 }
 
 fn parameters(json: bool) -> Result<(), Failure> {
-    let mut all = Vec::new();
-    for entry in entries() {
-        all.extend(parameters_of(entry.name)?);
-    }
+    let all: Vec<_> = entries().iter().flat_map(|entry| parameters_of(entry.name)).collect();
     let row = |of: &Parameter| vec![of.cc.into(), of.parameter.clone(), of.default.clone(), of.unit.into()];
     print(json, &all, all.iter().map(row).collect())
 }
 
-/// Returns the parameters of an algorithm, from a scenario that shows every default.
-fn parameters_of(cc: &'static str) -> Result<Vec<Parameter>, Failure> {
-    let mut draft = Draft::load("geo-single")?;
-    draft.set_cc(cc)?;
-    let text = draft.scenario()?.to_toml();
-    let lines = text.lines().skip_while(|line| *line != "[flow.bulk.cc]").skip(1);
-    let lines = lines.take_while(|line| !line.starts_with('['));
-    let parameter = |line: &str| {
-        let (key, value) = line.split_once(" = ").filter(|(key, _)| *key != "name")?;
-        let quoted = value.trim_matches('"');
+/// Returns the parameters of an algorithm as the reference lists them, with units.
+fn parameters_of(cc: &'static str) -> Vec<Parameter> {
+    let parameter = |of: reference::Parameter| {
+        let quoted = of.default.trim_matches('"');
         let (default, unit) = match quoted.split_once(' ') {
             Some((number, "segments")) => (number, "segments"),
             Some((number, "bytes")) => (number, "bytes"),
-            _ => (quoted, unit_of(key)),
+            _ => (quoted, unit_of(&of.name)),
         };
-        Some(Parameter { cc, parameter: key.to_owned(), default: default.to_owned(), unit })
+        Parameter { cc, default: default.to_owned(), unit, parameter: of.name }
     };
-    Ok(lines.filter_map(parameter).collect())
+    reference::parameters(cc).into_iter().map(parameter).collect()
 }
 
 /// Returns the unit that the name of a parameter ends with; times and rates are written with their units.
@@ -171,7 +162,7 @@ mod tests {
 
     #[test]
     fn parameters_have_defaults_and_units() {
-        let bbr = parameters_of("bbr").unwrap();
+        let bbr = parameters_of("bbr");
         let of = |name: &str| bbr.iter().find(|one| one.parameter == name).expect(name);
         assert_eq!((of("probe-rtt-s").default.as_str(), of("probe-rtt-s").unit), ("0.2", "s"));
         assert_eq!((of("profile").default.as_str(), of("profile").unit), ("draft", ""));

@@ -69,12 +69,12 @@ fn doctor(path: Option<&str>) -> Result<(), Failure> {
     for finding in &findings {
         let word = match finding.state {
             State::Ok => "ok     ",
-            State::Doubtful => "warning",
+            State::Warning => "warning",
             State::Missing => "missing",
         };
         println!("{word}  {}", finding.what);
-        if !finding.cure.is_empty() {
-            println!("         fix: {}", finding.cure);
+        if !finding.fix.is_empty() {
+            println!("         fix: {}", finding.fix);
         }
     }
     match findings.iter().filter(|finding| finding.state == State::Missing).count() {

@@ -41,8 +41,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     if let Some(cc) = &args.cc {
         draft.set_cc(cc)?;
     }
-    let mut scenario = draft.scenario()?;
-    scenario.seed = args.seed.unwrap_or(scenario.seed);
+    let scenario = draft.scenario_for(args.seed)?;
     let place = args.pcap_link.clone().map_or(Place::Senders, Place::Link);
     check_memory(&scenario, 1, args.memory).map_err(Failure::Request)?;
     check(&scenario, &place)?;

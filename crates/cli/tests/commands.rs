@@ -577,3 +577,20 @@ fn a_run_says_what_it_came_from_and_writes_its_pages() {
     assert!(lines.starts_with("scenario,path,at_s,satellites,handovers,delay_one_way_ms,via\n"), "{lines}");
     assert!(lines.lines().count() > 1);
 }
+
+/// Before anything is measured, and not once for each measurement.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_trial_of_the_proxy_tells_a_mistake_once() {
+    for (args, wanted) in [
+        (["pep", "try", "leo", "--flows", "2"], "found scenario \"leo\""),
+        (["pep", "try", "--loss", "1e-3,1%", "--seconds=1"], "did you mean 0.01?"),
+        (["pep", "try", "--cc", "star,starr", "--seconds=1"], "starr"),
+    ] {
+        let output = bentpipe(&args);
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert_eq!(errors.matches(wanted).count(), 1, "{errors}");
+        assert!(!errors.contains("1 of"), "{errors}");
+    }
+}

@@ -132,9 +132,9 @@ fn the_host_is_as_before_after_an_interrupt_and_after_a_crash() {
 #[test]
 fn packets_are_as_long_as_those_of_the_scenario_and_what_has_no_effect_is_named() {
     let Some(_alone) = ready(&["python3"]) else { return };
-    let script = "cat /sys/class/net/bentpipe/mtu /proc/sys/net/ipv6/conf/bentpipe/mtu 2>&1; ip -6 addr show dev bentpipe";
-    let output = emulate(&["geo-dumbbell"], script);
-    assert!(stdout(&output).starts_with("1000\n"), "{output:?}");
+    let output = emulate(&["geo-dumbbell"], "ip address show dev bentpipe");
+    let device = stdout(&output);
+    assert!(device.contains("mtu 1000 ") && !device.contains("inet6"), "{device}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("IPv4 only"), "{said}");
     assert!(
@@ -745,6 +745,39 @@ fn mean_loss(link: &LinkConfig) -> f64 {
     let at =
         |second: f64| points.iter().rfind(|(from, _)| from.as_secs_f64() <= second).map_or(0.0, |(_, p)| *p);
     (0..3).map(|second| at(f64::from(second))).sum::<f64>() / 3.0
+}
+
+/// Joined commands share address and path of the emulation, and end with it.
+#[test]
+fn a_further_command_joins_a_running_emulation() {
+    let Some(_alone) = ready(&[]) else { return };
+    let join = |emulation: &str, script: &str| {
+        let mut command = bentpipe(&["emulate", "--join"]);
+        command.args([emulation, "--", "sh", "-c", script]);
+        command
+    };
+    let alone = join("1", "true").output().unwrap();
+    assert_eq!(alone.status.code(), Some(2), "{alone:?}");
+    assert!(String::from_utf8_lossy(&alone.stderr).contains("no emulation with the process number 1"));
+
+    let mut first = bentpipe(&["emulate", "geo-single", "--delay-one-way", "20ms", "-q", "--", "cat"]);
+    let mut first = first.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let emulation = first.id().to_string();
+    let begin = Instant::now();
+    let ping = loop {
+        let output = join(&emulation, "ping -c 3 -i 0.2 $BENTPIPE_HOST").output().unwrap();
+        if output.status.code() != Some(2) || begin.elapsed() > Duration::from_secs(10) {
+            break output;
+        }
+    };
+    let times = rtts_ms(&stdout(&ping));
+    assert!(times.len() == 3 && times.iter().all(|time| *time >= 40.0), "{times:?}");
+    let mut endless = join(&emulation, "sleep 600").spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(endless.try_wait().unwrap(), None);
+    drop(first.stdin.take());
+    assert!(first.wait().unwrap().success());
+    assert!(!endless.wait().unwrap().success());
 }
 
 #[test]

@@ -1,5 +1,5 @@
 """One transfer with a congestion control of the kernel: `receive PORT` prints the hash of what came, `send HOST PORT CONTROL BYTES` of
-what went; both exchange them, and the sender prints `equal`, seconds, segments sent again, and duplicate segments that the receiver reported."""
+what went; both exchange them, and the sender prints `equal`, seconds, retransmitted segments, and duplicate segments that the receiver reported."""
 
 import hashlib
 import socket

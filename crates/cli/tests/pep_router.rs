@@ -324,8 +324,8 @@ fn a_rule_that_admits_the_engine_admits_the_one_that_takes_over_too() {
         "table inet t { chain c { type filter hook forward priority 0; iifname != { \"eth0\", \"sat0\" } drop\n }\n }",
     );
     let told = doctor(&world, &kind.classes());
-    let cure = told.lines().find_map(|line| Some(line.split_once(": nft insert rule ")?.1));
-    world.nft("p", &format!("insert rule {}", cure.unwrap_or_else(|| panic!("{told}"))));
+    let fix = told.lines().find_map(|line| Some(line.split_once(": nft insert rule ")?.1));
+    world.nft("p", &format!("insert rule {}", fix.unwrap_or_else(|| panic!("{told}"))));
     let mut old = world.proxy(&kind.classes());
     let mut stream = ask_split(&world, kind, 7219);
     let _new = world.proxy_with(&kind.classes(), &[], &["--take-over"]);
@@ -452,7 +452,7 @@ fn a_firewall_that_drops_the_proxys_packets_is_named_and_all_is_forwarded_until_
                 &format!("table inet t {{ chain {chain} {{ type filter hook {chain} priority filter; policy drop; {condition}; {icmp}\n }}\n }}"),
             );
             let told = doctor(world, &kind.classes());
-            let cure = told
+            let fix = told
                 .lines()
                 .find_map(|line| Some(line.split_once(": nft insert rule ")?.1))
                 .unwrap_or_else(|| panic!("{told}"))
@@ -461,7 +461,7 @@ fn a_firewall_that_drops_the_proxys_packets_is_named_and_all_is_forwarded_until_
             let mut proxy = world.proxy(&kind.classes());
             ask_untouched(world, kind, 7207);
             assert!(world.ask("/health").contains("\"firewall\""));
-            world.nft("p", &format!("insert rule {cure}"));
+            world.nft("p", &format!("insert rule {fix}"));
             assert!(proxy.has_said("split again"));
             ask_split(world, kind, 7207);
             proxy.end(Signal::SIGTERM);

@@ -30,7 +30,7 @@ use crate::processes::{self, NetworkId};
 use crate::shared::{Shared, Snapshot};
 
 /// Name of the only device of the command.
-const COMMAND_DEVICE: &str = "bentpipe";
+pub(crate) const COMMAND_DEVICE: &str = "bentpipe";
 
 /// Configuration of an emulation.
 pub struct EmulationConfig {
@@ -93,7 +93,7 @@ pub fn run(config: EmulationConfig, mut watch: impl FnMut(&Snapshot)) -> Result<
 }
 
 /// Refuses an emulation within an emulation, because devices, addresses and routes would collide.
-fn refuse_nesting() -> Result<(), Error> {
+pub(crate) fn refuse_nesting() -> Result<(), Error> {
     match std::env::var("BENTPIPE_HOST") {
         Ok(host) => Err(Error::Request(format!(
             "found an emulation within an emulation (BENTPIPE_HOST is {host}), accepted: one at a time; a path over several links is one \
@@ -234,8 +234,7 @@ fn configure_beyond(addresses: &Addresses, reaches_host: bool, ipv6: bool) -> Re
     let device = addresses.device();
     let mut lines = vec![
         format!("address add {}/30 dev {device}", addresses.host_v4()),
-        // The device must send no solicitations and reports over the path.
-        format!("link set {device} txqueuelen {KERNEL_QUEUE} addrgenmode none multicast off"),
+        format!("link set {device} {}", quiet(ipv6)),
         format!("link set {device} up"),
     ];
     if ipv6 {
@@ -251,12 +250,19 @@ fn configure_beyond(addresses: &Addresses, reaches_host: bool, ipv6: bool) -> Re
     Ok(ip(&[], &lines)?)
 }
 
+/// Returns the settings of a device that sends no solicitations and reports over the path.
+fn quiet(ipv6: bool) -> String {
+    // Below the MTU of IPv6 the device has no addresses of IPv6, and refuses settings for them.
+    let addresses = if ipv6 { "addrgenmode none " } else { "" };
+    format!("txqueuelen {KERNEL_QUEUE} {addresses}multicast off")
+}
+
 fn configure_command_side(addresses: &Addresses, ipv6: bool) -> Result<(), Error> {
     namespace::open_ports().map_err(Error::at("cannot open ports"))?;
     let mut lines = vec![
         "link set lo up".into(),
         format!("address add {}/30 dev {COMMAND_DEVICE}", addresses.command_v4()),
-        format!("link set {COMMAND_DEVICE} txqueuelen {KERNEL_QUEUE} addrgenmode none multicast off"),
+        format!("link set {COMMAND_DEVICE} {}", quiet(ipv6)),
         format!("link set {COMMAND_DEVICE} up"),
         format!("route add default via {} dev {COMMAND_DEVICE}", addresses.host_v4()),
     ];

@@ -30,7 +30,7 @@ pub struct NoNetwork(String);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Unreachable {
     /// Loopback addresses are reachable only within the host.
-    #[error("loopback addresses take nothing from a device")]
+    #[error("packets for a loopback address never reach a device")]
     Loopback,
     /// `0.0.0.0` and `::` stand for any address.
     #[error("no host has that address")]

@@ -472,7 +472,7 @@ fn measured_over_a_geostationary_satellite() {
         return;
     }
     println!(
-        "| loss | algorithm | Mbit/s | probes | refused by the queue | answered | sent again | recoveries | timeouts |"
+        "| loss | algorithm | Mbit/s | probes | dropped by the queue | answered | retransmitted | recoveries | timeouts |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     let mut seed = 3;

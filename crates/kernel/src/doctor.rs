@@ -17,7 +17,7 @@ pub enum Finding {
     /// The requirement is fulfilled.
     Ok,
     /// A restriction: something is slower or does not work everywhere.
-    Doubtful,
+    Warning,
     /// Nothing works without it.
     Missing,
 }
@@ -32,19 +32,19 @@ pub struct Check {
     /// Value found.
     pub found: String,
     /// Remedy; empty if nothing is wrong.
-    pub cure: String,
+    pub fix: String,
 }
 
 fn ok(what: &'static str, found: impl Into<String>) -> Check {
-    Check { what, finding: Finding::Ok, found: found.into(), cure: String::new() }
+    Check { what, finding: Finding::Ok, found: found.into(), fix: String::new() }
 }
 
-fn doubtful(what: &'static str, found: impl Into<String>, cure: impl Into<String>) -> Check {
-    Check { what, finding: Finding::Doubtful, found: found.into(), cure: cure.into() }
+fn warning(what: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
+    Check { what, finding: Finding::Warning, found: found.into(), fix: fix.into() }
 }
 
-fn missing(what: &'static str, found: impl Into<String>, cure: impl Into<String>) -> Check {
-    Check { what, finding: Finding::Missing, found: found.into(), cure: cure.into() }
+fn missing(what: &'static str, found: impl Into<String>, fix: impl Into<String>) -> Check {
+    Check { what, finding: Finding::Missing, found: found.into(), fix: fix.into() }
 }
 
 /// Checks all requirements.
@@ -124,7 +124,7 @@ fn struct_ops(types: Option<&[u8]>) -> Check {
 fn links(types: Option<&[u8]>) -> Check {
     match knows(types, "bpf_struct_ops_link_create") {
         true => ok("struct_ops links", "a control stays loaded after its command"),
-        false => doubtful(
+        false => warning(
             "struct_ops links",
             "they came with kernel 6.4; a control is held by its map, and only `unload` takes it out",
             "a newer kernel",
@@ -143,7 +143,7 @@ const TCX: &str = "tcx_link_attach";
 fn interfaces(types: Option<&[u8]>) -> Check {
     const WHAT: &str = "programs at interfaces (tcx)";
     if !knows(types, TCX) {
-        return doubtful(
+        return warning(
             WHAT,
             "they came with kernel 6.6; peach and swift cannot be loaded",
             "a newer kernel",
@@ -154,7 +154,7 @@ fn interfaces(types: Option<&[u8]>) -> Check {
         control.sends_probes() && !crate::places(control).iter().any(|(namespace, _)| Some(*namespace) == own)
     });
     match silent {
-        Some(control) => doubtful(
+        Some(control) => warning(
             WHAT,
             format!(
                 "no interface of this network namespace sends the probes of {}: it is NewReno here",
@@ -168,7 +168,7 @@ fn interfaces(types: Option<&[u8]>) -> Check {
 
 fn jit(setting: &str) -> Check {
     match setting {
-        "" => doubtful("JIT", "/proc/sys/net/core/bpf_jit_enable cannot be read", "run as root"),
+        "" => warning("JIT", "/proc/sys/net/core/bpf_jit_enable cannot be read", "run as root"),
         "0" => missing("JIT", "off", "sysctl net.core.bpf_jit_enable=1"),
         on => ok("JIT", format!("on ({on})")),
     }
@@ -217,7 +217,7 @@ fn mounted<'a>(mounts: &'a str, kind: &str) -> Option<&'a str> {
 fn file_system(mounts: &str) -> Check {
     match mounted(mounts, "bpf") {
         Some(at) => ok("file system for pins", at),
-        None => doubtful(
+        None => warning(
             "file system for pins",
             "not mounted; `load` mounts it",
             format!("mount -t bpf bpffs {}", crate::pins::BPF_FS),
@@ -235,7 +235,7 @@ fn dead_commands(left: &[PathBuf]) -> Check {
     const WHAT: &str = "leftovers of killed commands";
     match left {
         [] => ok(WHAT, "nothing"),
-        [first, ..] => doubtful(
+        [first, ..] => warning(
             WHAT,
             format!("{} and the kernel objects that it holds", first.display()),
             "bentpipe kernel unload --all; the next `load` and `use` clear it as well",
@@ -246,7 +246,7 @@ fn dead_commands(left: &[PathBuf]) -> Check {
 fn control_groups(mounts: &str) -> Check {
     match mounted(mounts, "cgroup2") {
         Some(at) => ok("control groups", at),
-        None => doubtful(
+        None => warning(
             "control groups",
             "version 2 is not mounted; `use` needs it",
             "mount -t cgroup2 none /sys/fs/cgroup",
@@ -257,7 +257,7 @@ fn control_groups(mounts: &str) -> Check {
 fn pacing(discipline: &str) -> Check {
     match discipline {
         "fq" => ok("pacing", "by the queueing discipline fq"),
-        other => doubtful(
+        other => warning(
             "pacing",
             format!(
                 "by TCP's own timers, as the default queueing discipline is {other}; works, at some cost"
@@ -269,12 +269,12 @@ fn pacing(discipline: &str) -> Check {
 
 fn reverse_path(setting: &str) -> Check {
     match setting {
-        "1" => doubtful(
+        "1" => warning(
             "rp_filter",
             "strict: replies on another reverse path, as with a one-way satellite, are dropped",
             "sysctl net.ipv4.conf.all.rp_filter=2",
         ),
-        "" => doubtful("rp_filter", "cannot be read", "run as root"),
+        "" => warning("rp_filter", "cannot be read", "run as root"),
         other => ok("rp_filter", other),
     }
 }
@@ -305,13 +305,13 @@ mod tests {
         ];
         for check in lacks {
             assert_eq!(check.finding, Finding::Missing, "{check:?}");
-            assert!(!check.cure.is_empty(), "{check:?}");
+            assert!(!check.fix.is_empty(), "{check:?}");
         }
-        assert_eq!(links(None).finding, Finding::Doubtful);
+        assert_eq!(links(None).finding, Finding::Warning);
         assert_eq!(links(Some(b"\0bpf_struct_ops_link_create\0")).finding, Finding::Ok);
-        assert_eq!(interfaces(None).finding, Finding::Doubtful);
+        assert_eq!(interfaces(None).finding, Finding::Warning);
         assert_eq!(dead_commands(&[]).finding, Finding::Ok);
-        assert_eq!(dead_commands(&["/peach-copies".into()]).finding, Finding::Doubtful);
+        assert_eq!(dead_commands(&["/peach-copies".into()]).finding, Finding::Warning);
         assert_eq!(rights("CapEff:\t000001ffffffffff").finding, Finding::Ok);
         assert_eq!(lockdown("[none] integrity confidentiality").finding, Finding::Ok);
         assert_eq!(mounted("none /sys/fs/bpf bpf rw 0 0", "bpf"), Some("/sys/fs/bpf"));

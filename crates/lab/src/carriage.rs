@@ -1,4 +1,4 @@
-//! What links did with packets, as columns.
+//! Counters of links, as columns.
 
 use bentpipe_outcome::LinkOutcome;
 

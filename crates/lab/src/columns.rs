@@ -19,7 +19,7 @@ use crate::stats::Summary;
 pub struct Column {
     /// Name, with the unit at its end.
     pub name: String,
-    /// One value for each line.
+    /// Values, one per line.
     pub values: Values,
 }
 
@@ -64,7 +64,7 @@ impl Column {
             .iter()
             .find_map(|of| self.name.strip_suffix(of)?.strip_suffix('.'));
         let name = name.unwrap_or(&self.name);
-        // What is counted for each group of flows stands behind the quantity.
+        // A quantity of a flow group has the name of the group after the quantity.
         let of_group = |what: &str| is_together(what) || what == "flow_goodput_bps";
         let name = name.split_once('.').map(|(what, _)| what).filter(|what| of_group(what)).unwrap_or(name);
         let units = [("_bps", "bit/s"), ("_per_s", "1/s"), ("_s", "s"), ("_ms", "ms"), ("_bytes", "byte")];
@@ -96,7 +96,7 @@ pub fn runs(comparison: &Comparison) -> Vec<Column> {
     for (what, group) in TOGETHER.iter().flat_map(|(what, _)| groups.iter().map(move |group| (what, group))) {
         let name = format!("{what}.{group}");
         let values: Vec<_> = lines().map(|(_, sample)| sample.together.get(&name).copied()).collect();
-        // What no flow of the group has in any run is no column.
+        // A quantity without a value in any run has no column.
         if values.iter().any(Option::is_some) {
             columns.push(Column::numbers(name, values.into_iter()));
         }
@@ -104,7 +104,7 @@ pub fn runs(comparison: &Comparison) -> Vec<Column> {
     columns
 }
 
-/// What the columns of [`runs`] mean, as lines of a CSV file: name, unit, meaning.
+/// Returns the legend of the columns of [`runs`], as lines of a CSV file: name, unit, meaning.
 pub fn legend(comparison: &Comparison) -> Vec<[String; 3]> {
     let varied = |name: &str| {
         comparison.rows.first().is_some_and(|row| row.cell.vary.iter().any(|setting| setting.key == name))
@@ -126,7 +126,7 @@ pub fn legend(comparison: &Comparison) -> Vec<[String; 3]> {
     runs(comparison).into_iter().map(line).collect()
 }
 
-/// What a quantity is, in short.
+/// Returns the short meaning of a quantity.
 fn meaning(name: &str) -> Option<&'static str> {
     match name {
         "scenario" => Some("name of the scenario"),
@@ -140,8 +140,8 @@ fn meaning(name: &str) -> Option<&'static str> {
 /// The name of a field of a summary, and its value.
 type SummaryField = (&'static str, fn(&Summary) -> Option<f64>);
 
-/// One line for each algorithm at each combination of varied values: mean, 95 % confidence interval, least and most over the seeds, and the
-/// difference from the baseline.
+/// Summaries of a comparison, one line per algorithm and combination of varied values: mean, 95 % confidence interval, least and
+/// largest value over the seeds, and the difference from the baseline.
 pub fn summaries(comparison: &Comparison) -> Vec<Column> {
     let rows = || comparison.rows.iter();
     let seeds = rows().map(|row| Some(row.samples.len() as u64)).collect();
@@ -194,7 +194,7 @@ fn metrics(comparison: &Comparison) -> Vec<Metric> {
     always.chain(comparison.optional_metrics()).collect()
 }
 
-/// Which part of the result of a run.
+/// Part of the result of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// One line for each flow.
@@ -207,7 +207,7 @@ pub enum Part {
     Nodes,
 }
 
-/// A part of the result of one run: the fields of its document, those inside others with the names of both (`stream.frames_sent`).
+/// Returns a part of the result of one run: the fields of its document. A nested field has both names (`stream.frames_sent`).
 pub fn outcome(outcome: &Outcome, part: Part) -> Vec<Column> {
     match part {
         Part::Flows => with_run(outcome, &outcome.flows),
@@ -217,7 +217,7 @@ pub fn outcome(outcome: &Outcome, part: Part) -> Vec<Column> {
     }
 }
 
-/// One line for each complete page or file of the flows of several.
+/// Returns one line per complete page or file, for flows with several.
 pub fn pages(outcome: &Outcome) -> Vec<Column> {
     let lines = || outcome.flows.iter().flat_map(|flow| flow.pages.iter().map(move |page| (flow, page)));
     let seeds = lines().map(|_| Some(outcome.seed)).collect();
@@ -280,7 +280,7 @@ fn typed(name: &String, documents: &[Map<String, Json>]) -> Values {
     Values::Number(values().map(|value| value?.as_f64()).collect())
 }
 
-/// The fields of a document, without those that hold others.
+/// Returns the fields of a document without nested documents.
 fn flat(document: &impl Serialize) -> Map<String, Json> {
     let mut fields = Map::new();
     if let Ok(Json::Object(document)) = serde_json::to_value(document) {

@@ -1,4 +1,4 @@
-//! What a comparison found: the document of `bentpipe compare --json`.
+//! Result of a comparison: the document of `bentpipe compare --json`.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::paired::{BySeed, Difference, correct};
 use crate::plan::{Cell, Plan, Point, Setting};
 use crate::stats::{self, Summary};
 
-/// What is kept of one run.
+/// Results that are kept of one run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sample {
     /// Seed of the run.
@@ -21,7 +21,7 @@ pub struct Sample {
     values: [Option<f64>; Metric::ALL.len()],
     /// Mean goodput of a flow of each group, in bits per second.
     pub groups: BTreeMap<String, f64>,
-    /// What the flows of each group did together, as `QUANTITY.GROUP`.
+    /// Results of each flow group, keyed by `QUANTITY.GROUP`.
     pub together: BTreeMap<String, f64>,
     /// Flows that completed.
     completed: Share,
@@ -29,10 +29,10 @@ pub struct Sample {
     converged: Share,
 }
 
-/// So many of so many.
+/// A number of flows out of all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Share {
-    /// Those that did.
+    /// Flows with a value.
     pub count: u64,
     /// All that could have.
     pub of: u64,
@@ -52,14 +52,14 @@ impl Share {
     }
 }
 
-/// Names of what is no metric: goodput of a flow of each group, flows that completed and converged, and of how many.
+/// Names of quantities that are no metric: goodput per flow of each group, and the numbers of flows that completed and converged.
 const GROUP: &str = "flow_goodput_bps.";
 const SHARES: [&str; 4] = ["flows_completed", "flows_ending", "flows_converged", "flows"];
 
 /// A quantity of a group of flows: its name and its value.
 type OfGroup = (&'static str, fn(&GroupOutcome) -> Option<f64>);
 
-/// What is kept of the flows of a group together.
+/// Quantities that are kept of each flow group.
 pub(crate) const TOGETHER: [OfGroup; 16] = [
     ("goodput_bps", |group| Some(group.goodput_bps)),
     ("jain_index", |group| Some(group.jain_index)),
@@ -79,7 +79,7 @@ pub(crate) const TOGETHER: [OfGroup; 16] = [
     ("one_way_delay_p95_ms", |group| Some(group.delays.one_way_delay?.p95_ms)),
 ];
 
-/// Whether the flows of a group have a quantity of this name together.
+/// True if flow groups have a quantity of this name.
 pub(crate) fn is_together(name: &str) -> bool {
     TOGETHER.iter().any(|(what, _)| *what == name)
 }
@@ -90,7 +90,7 @@ fn together(group: &GroupOutcome) -> impl Iterator<Item = (String, f64)> {
 }
 
 impl Sample {
-    /// What is kept of `outcome`, a run of a scenario with these flow groups.
+    /// Returns the results to keep of `outcome`, a run of a scenario with these flow groups.
     pub fn of(outcome: &Outcome, groups: &[FlowGroup]) -> Self {
         let ends = |name: &str| {
             groups.iter().any(|group| group.name == name && matches!(group.traffic, Traffic::File { .. }))
@@ -108,7 +108,7 @@ impl Sample {
         Self { seed: outcome.seed, values, groups, together, completed, converged }
     }
 
-    /// All that is known of the run, by name.
+    /// Returns all quantities of the run, by name.
     pub fn quantities(&self) -> impl Iterator<Item = (String, Option<f64>)> {
         let metrics = Metric::ALL.into_iter().map(|metric| (metric.key().to_owned(), self.get(metric)));
         let groups = self.groups.iter().map(|(group, goodput)| (format!("{GROUP}{group}"), Some(*goodput)));
@@ -119,7 +119,7 @@ impl Sample {
         metrics.chain(groups).chain(together).chain(shares)
     }
 
-    /// The sample that [`Sample::quantities`] came from; `None` if some are missing. Others are left out.
+    /// Rebuilds a sample from its [`Sample::quantities`]; `None` if some are missing. Unknown quantities are ignored.
     pub fn from_quantities(seed: u64, of: &BTreeMap<String, Option<f64>>) -> Option<Self> {
         let mut values = [None; Metric::ALL.len()];
         for metric in Metric::ALL {
@@ -143,7 +143,7 @@ impl Sample {
         })
     }
 
-    /// Of how many flows the value of a metric is the mean, where it is not that of all.
+    /// Returns the number of flows in the mean of a metric, if the mean is not over all flows.
     pub const fn share(&self, metric: Metric) -> Option<Share> {
         match metric {
             Metric::Completion if self.completed.of > 0 => Some(self.completed),
@@ -152,7 +152,7 @@ impl Sample {
         }
     }
 
-    /// How many flows there were.
+    /// Number of flows.
     pub const fn flows(&self) -> u64 {
         self.converged.of
     }
@@ -183,7 +183,7 @@ impl Row {
         self.samples.iter().filter_map(|sample| Some((sample.seed, sample.get(metric)?))).collect()
     }
 
-    /// A metric of the flows of these groups alone, by seed; without any value if it is not known for them.
+    /// Returns a metric of these flow groups alone, by seed; without values if the groups do not have it.
     pub(crate) fn by_seed_of(&self, metric: Metric, groups: &[String]) -> BySeed {
         let value = |sample: &Sample| {
             let of = |group: &String| sample.together.get(&format!("{}.{group}", metric.key())).copied();
@@ -196,7 +196,7 @@ impl Row {
         self.samples.iter().filter_map(|sample| Some((sample.seed, value(sample)?))).collect()
     }
 
-    /// Of how many flows the values of a metric are means, over all seeds, where some have none.
+    /// Returns the number of flows in the means of a metric, over all seeds, if some flows have no value.
     pub fn part(&self, metric: Metric) -> Option<Share> {
         let shares = self.samples.iter().filter_map(|sample| sample.share(metric));
         let add = |sum: Share, one: Share| Share { count: sum.count + one.count, of: sum.of + one.of };
@@ -256,20 +256,20 @@ impl Serialize for Written<'_> {
     }
 }
 
-/// A comparison, or as much of it as was done.
+/// A comparison; possibly only the finished part.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Comparison {
     /// Name of the scenario.
     pub scenario: String,
     /// Version of Bentpipe.
     pub version: String,
-    /// Seeds asked for.
+    /// Requested number of seeds.
     pub seeds: u32,
-    /// The first of them; the others follow it.
+    /// First seed; the others follow in sequence.
     pub first_seed: u64,
-    /// What the scenario is run for.
+    /// Main metric of the scenario.
     pub measures: Metric,
-    /// The algorithm that the others are compared with.
+    /// Baseline of the comparison.
     pub baseline: String,
     /// All runs finished.
     pub complete: bool,
@@ -303,7 +303,7 @@ impl Serialize for Comparison {
 }
 
 impl Comparison {
-    /// Puts what the runs of `plan` measured into rows.
+    /// Arranges the results of the runs of `plan` in rows.
     pub fn new(plan: &Plan, done: impl IntoIterator<Item = (Point, Sample)>) -> Self {
         let row = |cell: Cell| Row { cell, samples: Vec::new() };
         let mut rows: Vec<Row> = plan.cells().into_iter().map(row).collect();
@@ -345,14 +345,13 @@ impl Comparison {
         differences
     }
 
-    /// True if every run of a row measured the same, so that more seeds would tell nothing.
+    /// True if every run of a row has the same result, so that more seeds are useless.
     pub fn is_certain(&self) -> bool {
         let same = |row: &Row| row.samples.windows(2).all(|pair| pair[0].values == pair[1].values);
         self.seeds > 1 && self.rows.iter().all(same)
     }
 
-    /// Place of the best algorithm at a combination in what the scenario is run for; `None` if the difference of another is not
-    /// significant.
+    /// Index of the best algorithm at a combination by the main metric; `None` if its difference from another one is not significant.
     pub fn best(&self, vary: &[Setting]) -> Option<usize> {
         let sign = if self.measures.less_is_better() { -1.0 } else { 1.0 };
         let algorithms = self.algorithms();

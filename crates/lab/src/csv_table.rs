@@ -12,10 +12,11 @@ const ORIGIN: [[&str; 2]; 2] = [
     ["files", "files that were read, with the first twelve digits of their SHA-256"],
 ];
 
-/// Writes one line for each run; the columns stand in `docs/csv.md`.
+/// Writes one line per run; `docs/csv.md` describes the columns.
 ///
 /// # Errors
-/// Those of `out`.
+///
+/// Errors of `out`.
 pub fn write((comparison, origin): (&Comparison, &Origin), out: impl Write) -> csv::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     let columns = runs(comparison);
@@ -32,10 +33,11 @@ pub fn write((comparison, origin): (&Comparison, &Origin), out: impl Write) -> c
     Ok(())
 }
 
-/// Writes what the columns of [`write()`] mean: name, unit and meaning of each.
+/// Writes name, unit and meaning of each column of [`write()`].
 ///
 /// # Errors
-/// Those of `out`.
+///
+/// Errors of `out`.
 pub fn write_legend(comparison: &Comparison, out: impl Write) -> csv::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(["column", "unit", "meaning"])?;
@@ -61,7 +63,7 @@ pub fn write_columns(columns: &[Column], out: impl Write) -> csv::Result<()> {
     Ok(())
 }
 
-/// What stands in a line of a column; nothing where there is no value.
+/// Returns the text of a field; empty without a value.
 fn field(values: &Values, line: usize) -> String {
     match values {
         Values::Text(values) => values[line].clone().unwrap_or_default(),
@@ -71,7 +73,7 @@ fn field(values: &Values, line: usize) -> String {
     }
 }
 
-/// A number with nine digits that matter, so that what was computed in binary reads as what it is.
+/// Formats a number with nine significant digits, which hides rounding errors of binary numbers.
 fn clean(value: f64) -> String {
     format!("{value:.8e}").parse::<f64>().unwrap_or(value).to_string()
 }

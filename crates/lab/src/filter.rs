@@ -1,4 +1,4 @@
-//! Which events of which sources a trace keeps.
+//! Selection of the events and sources that a trace keeps.
 
 use bentpipe_base::Instant;
 use bentpipe_outcome::{LinkEvent, Observer, Passing};
@@ -12,16 +12,17 @@ use crate::watch::Names;
 pub struct Filter {
     /// All if empty.
     events: Vec<&'static str>,
-    /// Whether a source is wanted, by its number; all if empty.
+    /// True for each selected source, by its number; all if empty.
     sources: Vec<bool>,
 }
 
 impl Filter {
-    /// Each word is the name of an event, of a source, or the beginning of some: `flow.bulk` stands for `flow.bulk.0.sender` and its like. Of
-    /// events and of sources those are kept that are named; all of them if none is.
+    /// Each word is the name of an event or of a source, or the beginning of such names: `flow.bulk` selects `flow.bulk.0.sender` and
+    /// similar ones. Without a word for an event, all events are kept; the same holds for sources.
     ///
     /// # Errors
-    /// Found and accepted.
+    ///
+    /// Found and accepted values.
     pub fn of(words: &[String], names: &Names) -> Result<Self, String> {
         let sources: Vec<String> = (0..names.sources()).map(|source| names.source(source)).collect();
         let mut filter = Self::default();
@@ -62,7 +63,7 @@ fn unknown(word: &str, sources: &[String]) -> String {
     )
 }
 
-/// What watches only what a filter keeps.
+/// An observer behind a filter.
 pub struct Filtered<O> {
     inner: O,
     filter: Filter,
@@ -70,12 +71,12 @@ pub struct Filtered<O> {
 }
 
 impl<O> Filtered<O> {
-    /// `inner` gets what `filter` keeps in a world of these names.
+    /// Creates an observer that passes the records that `filter` keeps to `inner`, in a world with these names.
     pub fn new(inner: O, filter: Filter, names: &Names) -> Self {
         Self { inner, filter, first_link: 2 * names.flows.len() as u32 }
     }
 
-    /// Who watched.
+    /// Returns the observer.
     pub fn into_inner(self) -> O {
         self.inner
     }
@@ -119,7 +120,7 @@ mod tests {
         }
     }
 
-    /// What is kept of two events of each source.
+    /// Returns the kept ones of two events of each source.
     fn kept(words: &[&str]) -> Vec<(u32, &'static str)> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let filter = Filter::of(&words, &names()).unwrap();

@@ -1,4 +1,4 @@
-//! What was found, in a sentence.
+//! Result of a comparison or a run, in a sentence.
 
 use bentpipe_outcome::Outcome;
 
@@ -9,7 +9,7 @@ use crate::paired::{BySeed, Difference};
 use crate::plan::Setting;
 use crate::stats::Summary;
 
-/// A value of what a scenario is run for, as the end of a sentence: `took 8.40 ± 0.12 s`.
+/// Formats a value of the main metric as the end of a sentence: `took 8.40 ± 0.12 s`.
 fn said(metric: Metric, summary: &Summary) -> String {
     let (_, unit, divisor) = metric.shown();
     let value = plus_minus(*summary, divisor);
@@ -32,13 +32,13 @@ pub(crate) fn shown(vary: &[Setting]) -> String {
 /// A difference by a smaller factor than this is not the finding where another quantity differs more.
 const SMALL_FACTOR: f64 = 1.25;
 
-/// The combination at which the algorithms differ most: what an example should show.
+/// Returns the combination at which the algorithms differ most, which an example shows.
 pub fn most_telling(comparison: &Comparison) -> Option<&[Setting]> {
     finding(comparison).map(|(_, vary)| vary)
 }
 
-/// The metric in which the algorithms differ most, and the combination. What the scenario is run for comes first; the fairness ratio is the
-/// finding where that differs by less than [`SMALL_FACTOR`].
+/// Returns the metric in which the algorithms differ most, and the combination. The main metric has priority; the fairness ratio is the
+/// finding if the main metric differs by less than [`SMALL_FACTOR`].
 fn finding(comparison: &Comparison) -> Option<(Metric, &[Setting])> {
     let widest = |metric| {
         let combinations = comparison.combinations().into_iter();
@@ -51,7 +51,7 @@ fn finding(comparison: &Comparison) -> Option<(Metric, &[Setting])> {
     Some(fairness.map_or((comparison.measures, vary), |(_, vary)| (Metric::FairnessRatio, vary)))
 }
 
-/// Largest over smallest mean: first as far as their difference is significant, then as it is.
+/// Returns the ratio of largest to smallest mean: significant differences rank first.
 fn spread(ranking: &[Ranked<'_>]) -> (f64, f64) {
     let means = || ranking.iter().filter_map(|ranked| ranked.summary.mean);
     let (low, high) = (means().fold(f64::INFINITY, f64::min), means().fold(0.0, f64::max));
@@ -59,8 +59,8 @@ fn spread(ranking: &[Ranked<'_>]) -> (f64, f64) {
     if differ(ranking) { (ratio, ratio) } else { (1.0, ratio) }
 }
 
-/// True if the difference between the first and the last of a ranking is significant. They were picked out of all pairs, so the
-/// p-value is corrected for that number.
+/// True if the difference between the first and the last of a ranking is significant. The p-value is corrected for the number of all
+/// pairs.
 fn differ(ranking: &[Ranked<'_>]) -> bool {
     let [first, .., last] = ranking else { return false };
     let pairs = ranking.len() * (ranking.len() - 1) / 2;
@@ -95,13 +95,13 @@ fn ranked<'a>(comparison: &'a Comparison, metric: Metric, vary: &[Setting]) -> V
     all
 }
 
-/// A metric of the flows under comparison alone, if it is known for them.
+/// Returns a metric of the flows under comparison alone, if they have it.
 fn of_compared(comparison: &Comparison, metric: Metric, row: &Row) -> BySeed {
     let compared = row.by_seed_of(metric, &comparison.compared);
     if comparison.fixed().is_empty() || compared.is_empty() { row.by_seed(metric) } else { compared }
 }
 
-/// What a comparison found.
+/// Returns the finding of a comparison.
 pub(crate) fn of_comparison(comparison: &Comparison) -> String {
     let Some((metric, vary)) = finding(comparison) else { return "Nothing finished.".into() };
     let ranking = ranked(comparison, metric, vary);
@@ -151,7 +151,7 @@ fn uncounted(comparison: &Comparison, (metric, cc): (Metric, &str), vary: &[Sett
     }
 }
 
-/// How many times the larger of the two values is the smaller, where that means something.
+/// Returns the ratio of the larger to the smaller value, for metrics where ratios have a meaning.
 fn times(metric: Metric, (best, last): (&Summary, &Summary)) -> String {
     let (Some(best), Some(last)) = (best.mean, last.mean) else { return String::new() };
     match metric {
@@ -176,7 +176,7 @@ fn unfinished(comparison: &Comparison, vary: &[Setting]) -> String {
     if all.is_empty() { String::new() } else { format!(" Flows that completed in time: {}.", all.join(", ")) }
 }
 
-/// What one run found.
+/// Returns the finding of one run.
 pub(crate) fn of_run(outcome: &Outcome, metric: Metric) -> String {
     let count = |of: usize| if of == 1 { "One flow".to_owned() } else { format!("{of} flows") };
     let all = outcome.flows.len();
@@ -196,7 +196,7 @@ pub(crate) fn of_run(outcome: &Outcome, metric: Metric) -> String {
     format!("{} {mean}{value}; {whose}{carried}.", count(with))
 }
 
-/// How evenly the flows shared; `None` if fewer than two can be compared.
+/// Describes the fairness of the flows; `None` if fewer than two can be compared.
 fn fairness(outcome: &Outcome) -> Option<&'static str> {
     let several = bentpipe_outcome::comparable(&outcome.flows).count() > 1;
     several.then_some(match outcome.totals.jain_index {
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(text, expected);
     }
 
-    /// One flow under comparison beside one of `fixed` that keeps its algorithm, with these goodputs in Mbit/s.
+    /// One flow under comparison and one `fixed` flow that keeps its algorithm, with these goodputs in Mbit/s.
     fn beside_fixed(goodputs: &[(&str, [f64; 2])]) -> Comparison {
         let mut plan = example::plan();
         (plan.vary, plan.seeds) = (Vec::new(), 3);

@@ -1,8 +1,8 @@
-//! Algorithms that a scenario gives nothing of what they live on.
+//! Warns about algorithms whose required router support is missing from the scenario.
 
 use bentpipe_scenario::{FlowGroup, NodeKind, Scenario, Traffic, own_algorithms};
 
-/// Algorithms that need a word from a router, the kind of node that says it, and what is left of them without.
+/// Algorithms that need information from a router, the required kind of node, and the behaviour without it.
 const ROUTERS: &[(&str, &str, &str)] = &[
     ("xcp", "xcp", "it behaves like Reno's window (sack)"),
     ("p-xcp", "p-xcp", "it behaves like Reno's window (sack)"),
@@ -11,14 +11,14 @@ const ROUTERS: &[(&str, &str, &str)] = &[
     ("pbs", "link-notices", "it learns nothing of outages and errors"),
 ];
 
-/// A sentence for each registered algorithm that lacks what it needs in `scenario`: the router that informs it, earlier connections to learn
-/// from, or pacing.
+/// Returns a sentence for each registered algorithm whose requirement is missing in `scenario`: a router that informs it, earlier
+/// connections to learn from, or pacing.
 pub fn lacking(scenario: &Scenario) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     let (own, world) = (own_algorithms(), &scenario.name);
     for flow in &scenario.flows {
         let name = flow.sender.cc.name();
-        // What others brought may remember, but nobody knows what it is without.
+        // An external algorithm may need a memory, but its behaviour without one is unknown.
         if own.iter().any(|own| own.name == name) {
             continue;
         }
@@ -52,7 +52,7 @@ fn has_node(scenario: &Scenario, wanted: &str) -> bool {
     })
 }
 
-/// Whether connections follow each other between the same two hosts, or stand beside each other.
+/// True if there are several connections between the same two hosts, in succession or at once.
 fn has_history(scenario: &Scenario, flow: &FlowGroup) -> bool {
     let several = matches!(
         flow.traffic,

@@ -1,7 +1,7 @@
 //! The laboratory: comparisons over algorithms, varied values and seeds on all cores; statistics, tables, reports.
 //!
-//! Reading order: [`Plan`] says what to compare, [`run_all`] works it off, [`Comparison`] is what came out, and
-//! [`table`], [`csv_table`] and [`report`] show it; [`columns`] hold it for every kind of file.
+//! Reading order: [`Plan`] describes the runs, [`run_all`] executes them, [`Comparison`] is the result, and [`table`], [`csv_table`]
+//! and [`report`] show it. [`columns`] holds the result for every kind of file.
 
 mod carriage;
 mod column;

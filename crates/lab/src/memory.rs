@@ -1,19 +1,19 @@
-//! How much memory a world takes, before it is built.
+//! Estimates the memory of a world before it is built.
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{Limit, LinkConfig, LossModel, Quantity, QueueConfig, Schedule};
 use bentpipe_scenario::Scenario;
 
-/// Bytes of a node with its place in the routing tables, of a direction of a link, of a flow with both of its ends, and of a packet on its way.
-/// Measured on geo-dumbbell with 20 to 20,000 of each (resident memory of the process, Linux, x86-64), and rounded up.
+/// Bytes of a node with its place in the routing tables, of a direction of a link, of a flow with both ends, and of a packet in the
+/// network. Measured on geo-dumbbell with 20 to 20,000 of each (resident memory of the process, Linux, x86-64), and rounded up.
 const NODE_BYTES: u64 = 500;
 const LINK_BYTES: u64 = 700;
 const FLOW_BYTES: u64 = 6000;
 const PACKET_BYTES: u64 = 160;
-/// Bytes of a point of a schedule, of an outage, and of what is kept of a ground station for each look at the sky.
+/// Bytes per point of a schedule, per outage, and per position of a ground station's sky.
 const POINT_BYTES: u64 = 32;
 const LOOK_BYTES: u64 = 64;
-/// What the program takes without a world.
+/// Bytes of the program without a world.
 const BASE_BYTES: u64 = 12_000_000;
 
 /// Bytes that a run of `scenario` takes at most, within a factor of about two for worlds larger than a few megabytes.
@@ -80,7 +80,7 @@ fn room(link: &LinkConfig) -> u64 {
     let on_the_path = rate.bps() as f64 / 8.0 * delay.as_secs_f64() / USUAL_BYTES as f64;
     let waiting = match &link.queue {
         QueueConfig::DropTail { limit } | QueueConfig::Strict { limit } => of_limit(*limit),
-        // The others hold as much at most as bufferbloat has been seen to.
+        // Other queues: a large bufferbloat.
         _ => 10_000,
     };
     (on_the_path as u64).saturating_add(waiting)

@@ -1,4 +1,4 @@
-//! What is compared: for each metric its name, its unit, its meaning, and how it follows from a run.
+//! Metrics of comparisons: name, unit, meaning, and computation from a run.
 
 use bentpipe_outcome::{FlowOutcome, LinkOutcome, Outcome, SplitOutcome};
 use bentpipe_scenario::{Scenario, Traffic};
@@ -18,7 +18,7 @@ const fn plain(unit: &'static str) -> Unit {
     (unit, 1.0)
 }
 
-/// Which direction is an improvement.
+/// Direction of an improvement.
 #[derive(PartialEq, Eq)]
 enum Better {
     More,
@@ -38,7 +38,7 @@ struct Description {
 /// Makes the enum and the descriptions of its variants from one list.
 macro_rules! metrics {
     ($($name:ident = $key:literal, $title:literal, $unit:expr, $better:ident, $meaning:literal, $of:expr;)*) => {
-        /// What is compared.
+        /// A metric of comparisons.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Metric {
             $(#[doc = concat!($title, ": ", $meaning, ".")] $name,)*
@@ -163,13 +163,13 @@ fn mean_of_flows(run: &Outcome, field: fn(&FlowOutcome) -> Option<f64>) -> Optio
     stats::mean(&run.flows.iter().filter_map(field).collect::<Vec<_>>())
 }
 
-/// The mean over the flows that have a value of what they are run for.
+/// Returns the mean of a metric over the flows that have a value.
 fn mean(run: &Outcome, metric: Metric) -> Option<f64> {
     stats::mean(&run.flows.iter().filter_map(|flow| metric.of_flow(flow)).collect::<Vec<_>>())
 }
 
 impl Metric {
-    /// What a flow of this traffic is run for.
+    /// Main metric of a flow with this traffic.
     pub const fn measured_by(traffic: &Traffic) -> Self {
         match traffic {
             Traffic::File { .. } | Traffic::Pages { .. } => Self::Completion,
@@ -181,12 +181,12 @@ impl Metric {
         }
     }
 
-    /// What a scenario is run for: what its flows under comparison measure.
+    /// Main metric of a scenario: that of its flows under comparison.
     pub fn of_scenario(scenario: &Scenario) -> Self {
         scenario.compared_flow().map_or(Self::Goodput, |flow| Self::measured_by(&flow.traffic))
     }
 
-    /// What one flow measured of what it is run for; `None` if it is run for something else, or has no value.
+    /// Value of one flow, if this is the flow's main metric and has a value.
     pub fn of_flow(self, flow: &FlowOutcome) -> Option<f64> {
         match self {
             Self::Completion => flow.completion_s,
@@ -202,7 +202,7 @@ impl Metric {
         &DESCRIPTIONS[self as usize]
     }
 
-    /// True for times and what else is the better the less there is of it.
+    /// True for times, counts of losses and other metrics of which less is better.
     pub fn less_is_better(self) -> bool {
         self.description().better == Better::Less
     }
@@ -213,14 +213,21 @@ impl Metric {
         (title, unit, *scale)
     }
 
-    /// Whether documents and tables leave it out where it has no meaning.
+    /// True if documents and tables leave the metric out where no flow has it.
     pub const fn is_optional(self) -> bool {
         self as usize > Self::Completion as usize
     }
 
-    /// True if the table on the terminal omits the metric for lack of room. Files and reports contain it.
+    /// True if the table on the terminal omits the metric for lack of space. Files and reports contain it.
     pub const fn is_left_to_files(self) -> bool {
-        matches!(self, Self::RttMedian | Self::SmoothedRttMedian | Self::SmoothedRttP95 | Self::OneWayMedian)
+        matches!(
+            self,
+            Self::Throughput
+                | Self::RttMedian
+                | Self::SmoothedRttMedian
+                | Self::SmoothedRttP95
+                | Self::OneWayMedian
+        )
     }
 
     /// Field name in JSON and column name in CSV.
@@ -228,7 +235,7 @@ impl Metric {
         self.description().key
     }
 
-    /// What it is, in short; `docs/metrics.md` says more.
+    /// Short meaning; `docs/metrics.md` has the definition.
     pub fn meaning(self) -> &'static str {
         self.description().meaning
     }

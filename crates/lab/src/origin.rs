@@ -33,7 +33,7 @@ pub struct WithOrigin<'a, T: Serialize> {
 }
 
 impl Build {
-    /// Returns the commit in short, and whether the source differed from it; empty without a commit.
+    /// Returns the abbreviated commit, and whether the source differed from it; empty without a commit.
     pub fn short(&self) -> String {
         let commit = self.commit.map_or("", |commit| &commit[..commit.len().min(12)]);
         if self.changed { format!("{commit}, changed") } else { commit.to_owned() }

@@ -21,7 +21,7 @@ pub struct Difference {
     pub summary: Summary,
     /// Two-sided p-value of Student's paired test; `None` for fewer than two pairs.
     pub p: Option<f64>,
-    /// The same after Holm's correction for all comparisons of this metric with the baseline.
+    /// The p-value after Holm's correction for all comparisons of this metric with the baseline.
     pub p_holm: Option<f64>,
 }
 
@@ -86,7 +86,7 @@ mod tests {
         assert!((difference.summary.mean.unwrap() - 1.58).abs() < 1e-12);
         assert!((difference.p.unwrap() - 0.002_833).abs() < 1e-6, "{difference:?}");
         assert!(difference.is_significant(17) && !difference.is_significant(18));
-        // The intervals of the two means overlap: only the pairs tell them apart.
+        // The intervals of the two means overlap: only paired values show the difference.
         let [a, b] = [first, second].map(|values| Summary::of(&values));
         assert!(b.mean.unwrap() - a.mean.unwrap() < a.ci95.unwrap() + b.ci95.unwrap());
     }

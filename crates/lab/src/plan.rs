@@ -1,4 +1,4 @@
-//! What to compare: algorithms, varied values, seeds.
+//! Plan of a comparison: algorithms, varied values, seeds.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::metric::Metric;
 
-/// One setting of a scenario: a path and the value to put there.
+/// One setting of a scenario: a path and its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
     /// Path through the scenario, `link.satellite.loss.rate`.
@@ -22,7 +22,7 @@ impl fmt::Display for Setting {
     }
 }
 
-/// A path and the values that it takes in turn.
+/// A path and its values.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Vary {
     /// Path through the scenario.
@@ -36,7 +36,7 @@ pub struct Vary {
 pub struct Value(pub String);
 
 impl Value {
-    /// The number in front and the unit behind it, `250` and `ms`; `None` if it does not begin with a number.
+    /// Splits a value into number and unit, `250` and `ms`; `None` if it does not begin with a number.
     pub fn quantity(&self) -> Option<(f64, &str)> {
         let text = self.0.trim();
         let number = |end: &usize| text[..*end].trim_end().parse::<f64>().ok().filter(|n| n.is_finite());
@@ -155,15 +155,15 @@ pub struct Plan {
     pub scenario: String,
     /// Algorithms as the user named them.
     pub algorithms: Vec<String>,
-    /// The one of them that the others are compared with.
+    /// Baseline of the comparison.
     pub baseline: String,
-    /// What varies; every combination is compared.
+    /// Varied settings; every combination is compared.
     pub vary: Vec<Vary>,
-    /// First seed; the others follow it.
+    /// First seed; the others follow in sequence.
     pub first_seed: u64,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: u32,
-    /// What the scenario is run for.
+    /// Main metric of the scenario.
     pub measures: Metric,
     /// Names of its groups of flows, in its order.
     pub groups: Vec<String>,

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How far the work is.
+/// Progress of the work.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Progress {
     /// Items done.
@@ -22,26 +22,25 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Time left if the rest goes on like what is done; `None` before the first item.
+    /// Estimated time left, from the mean time per finished item; `None` before the first item.
     pub fn left(&self) -> Option<Duration> {
         let rest = self.total.saturating_sub(self.done) as f64;
         (self.done > 0).then(|| self.elapsed.mul_f64(rest / self.done as f64))
     }
 }
 
-/// How often the observer is asked whether to go on while nothing finishes.
+/// Interval at which the observer is called while no item finishes.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Number of threads that `jobs` means: so many, or one for each core.
+/// Number of threads: `jobs`, or one per core without a value.
 pub fn threads(jobs: Option<NonZeroUsize>) -> usize {
     jobs.or_else(|| thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
 }
 
-/// Does `work` for every item on `threads` threads; results come in the order of the items whatever the threads do. A
-/// panic becomes the `Err` of its item.
+/// Does `work` for every item on `threads` threads. Results are in the order of the items. A panic becomes the `Err` of its item.
 ///
-/// `observe` is called after every item and about ten times a second. When it breaks, no new item is begun, what runs
-/// is left behind (its threads end with it or with the process), and items without a result are `None`.
+/// `observe` is called after every item and about ten times a second. If it breaks, no new item starts, running items are abandoned
+/// (their threads end with them or with the process), and items without a result are `None`.
 pub fn run_all<T, R, F, O>(
     items: Vec<T>,
     threads: usize,

@@ -6,10 +6,11 @@ use bentpipe_scenario::Scenario;
 
 use crate::memory::estimate;
 
-/// Refuses `scenario` if `at_once` runs of it would take more than `limit` bytes, or than this machine has free.
+/// Refuses `scenario` if `at_once` simultaneous runs need more than `limit` bytes, or than the free memory of this machine.
 ///
 /// # Errors
-/// What was found and what is accepted.
+///
+/// Found and accepted values.
 pub fn check_memory(scenario: &Scenario, at_once: usize, limit: Option<u64>) -> Result<(), String> {
     let bytes = estimate(scenario).saturating_mul(at_once as u64);
     let (most, whose) = match (limit, available()) {

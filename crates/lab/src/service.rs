@@ -1,4 +1,4 @@
-//! How applications were served, as columns: shown where at least one flow has them.
+//! Results of applications, as columns; present if at least one flow has them.
 
 use bentpipe_outcome::FlowOutcome;
 
@@ -27,7 +27,7 @@ const COLUMNS: &[Column<FlowOutcome>] = &[
     Column::new("mean transfer, s", |flow| flow.bundles?.mean_transfer_s),
     Column::new("mean confirmation, s", |flow| flow.bundles?.mean_confirmation_s),
     Column::new("kept until confirmed, kB", |flow| Some(flow.relayed?.most_kept_bytes as f64 / 1e3)),
-    Column::new("sent again end to end, kB", |flow| Some(flow.relayed?.resent_bytes as f64 / 1e3)),
+    Column::new("retransmitted end to end, kB", |flow| Some(flow.relayed?.resent_bytes as f64 / 1e3)),
 ];
 
 /// The columns that at least one of these flows has.

@@ -1,5 +1,6 @@
-//! One run with everything that may be wanted of it: result, series, files. The only place that calls the simulator.
+//! One run with all its outputs: result, series, files. Only this module calls the simulator.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
@@ -14,7 +15,7 @@ use crate::watch::{EventLog, Names, PacketFile, Tap};
 /// A file that is written during a run.
 pub type File = Box<dyn Write + Send>;
 
-/// What is wanted of a run beside its result.
+/// Requested outputs of a run besides its result.
 #[derive(Default)]
 pub struct Wanted<'a> {
     /// Seed instead of the scenario's.
@@ -23,21 +24,21 @@ pub struct Wanted<'a> {
     pub series: bool,
     /// Every event as a line of JSON.
     pub trace: Option<File>,
-    /// Only these events and sources in a trace ([`Filter::of`](crate::Filter::of)); all if empty.
+    /// Events and sources in the trace ([`Filter::of`](crate::Filter::of)); all if empty.
     pub only: &'a [String],
     /// Packets as seen at a place.
     pub packets: Option<(File, Place)>,
-    /// Told of everything that happens, or of what `only` names.
+    /// Observer of all events, or of those in `only`.
     pub observer: Option<&'a mut dyn Observer>,
     /// Threads that may execute the world, one without this; no result depends on it.
     pub threads: Option<NonZeroUsize>,
     /// Set by another thread to stop early.
     pub stop: Option<&'a AtomicBool>,
-    /// Told now and then how many seconds have been simulated.
+    /// Called at intervals with the simulated seconds.
     pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
 }
 
-/// Where packets are captured.
+/// Place where packets are captured.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// At the senders.
@@ -46,19 +47,19 @@ pub enum Place {
     Link(String),
 }
 
-/// What came out of a run.
+/// Output of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Simulated {
-    /// What was measured.
+    /// Results.
     pub outcome: Outcome,
-    /// What happened over time; empty unless it was wanted.
+    /// Time series; empty unless requested.
     pub series: Series,
 }
 
-/// Why there is no result.
+/// Reason why there is no result.
 #[derive(Debug)]
 pub enum Unsimulated {
-    /// The scenario describes no possible world, or what was wanted is not in it.
+    /// The scenario describes no possible world, or lacks a requested element.
     Impossible(String),
     /// It was stopped.
     Stopped,
@@ -78,7 +79,7 @@ impl From<bentpipe_sim::BuildError> for Unsimulated {
     }
 }
 
-/// Checks that a trace can be told these words in a scenario ([`Filter::of`]).
+/// Checks the words that select the lines of a trace ([`Filter::of`]).
 ///
 /// # Errors
 /// [`Unsimulated::Impossible`].
@@ -104,7 +105,7 @@ pub fn check(scenario: &Scenario, place: &Place) -> Result<(), Unsimulated> {
     tap(place, &Names::of(scenario)?).map(drop)
 }
 
-/// Where to look and what that is called.
+/// Returns the place of the capture and its name.
 fn tap<'a>(place: &'a Place, names: &Names) -> Result<(Tap, &'a str), Unsimulated> {
     let Place::Link(link) = place else { return Ok((Tap::Senders, "senders")) };
     Tap::link(link, names).map(|tap| (tap, link.as_str())).ok_or_else(|| {
@@ -114,11 +115,20 @@ fn tap<'a>(place: &'a Place, names: &Names) -> Result<(Tap, &'a str), Unsimulate
     })
 }
 
-/// Runs a scenario.
+/// Returns the scenario with the values that `seed` chooses.
+///
+/// # Errors
+/// [`Unsimulated::Impossible`].
+pub fn drawn(scenario: &Scenario, seed: u64) -> Result<Cow<'_, Scenario>, Unsimulated> {
+    scenario.for_seed(seed).map_err(|error| Unsimulated::Impossible(error.to_string()))
+}
+
+/// Runs a scenario. Its values that the seed chooses are those of the wanted seed.
 ///
 /// # Errors
 /// If there is no such world, if it was stopped, or if a file could not be written.
 pub fn simulate(scenario: &Scenario, wanted: Wanted<'_>) -> Result<Simulated, Unsimulated> {
+    let scenario = &*drawn(scenario, wanted.seed.unwrap_or(scenario.seed))?;
     let options = RunOptions {
         seed: wanted.seed,
         record: wanted.series,

@@ -3,9 +3,8 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Mean, 95 % Student confidence interval and range of some values.
-///
-/// What the values cannot tell is `None`: everything without values, the interval of a single one.
+/// Mean, 95 % Student confidence interval and range of values. Undefined entries are `None`: all of them without values, the interval
+/// of a single value.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Summary {
     /// Arithmetic mean.

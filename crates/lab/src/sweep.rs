@@ -1,4 +1,4 @@
-//! A comparison from what somebody wishes to what was measured.
+//! A comparison, from the request to the results.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -12,9 +12,9 @@ use crate::metric::Metric;
 use crate::plan::{Cell, Plan, Point, Vary};
 use crate::pool::{Progress, run_all};
 use crate::room::check_memory;
-use crate::simulate::{Place, Unsimulated, Wanted, check, simulate};
+use crate::simulate::{Place, Unsimulated, Wanted, check, drawn, simulate};
 
-/// What somebody wishes to compare.
+/// Request for a comparison.
 #[derive(Clone, Debug)]
 pub struct Wish {
     /// The scenario, with the changes that hold for all runs.
@@ -23,9 +23,9 @@ pub struct Wish {
     pub set: Vec<String>,
     /// Algorithms, or `all`; without any, each flow keeps its own.
     pub cc: Vec<String>,
-    /// The algorithm that the others are compared with, instead of the first.
+    /// Baseline, instead of the first algorithm.
     pub baseline: Option<String>,
-    /// What varies.
+    /// Varied settings.
     pub vary: Vec<Vary>,
     /// First seed instead of the scenario's.
     pub seed: Option<u64>,
@@ -33,14 +33,14 @@ pub struct Wish {
     pub seeds: u32,
     /// Runs at a time.
     pub threads: usize,
-    /// Most memory in bytes, instead of what this machine has free.
+    /// Maximum memory in bytes, instead of the free memory of this machine.
     pub memory: Option<u64>,
 }
 
 /// Everything that is worked out before the work.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// Which runs.
+    /// Plan of the runs.
     pub plan: Plan,
     /// One scenario for each cell of the plan.
     pub scenarios: Vec<Scenario>,
@@ -48,17 +48,18 @@ pub struct Prepared {
     pub base: Scenario,
 }
 
-/// What stands in place of an algorithm where every flow keeps that of the scenario.
+/// Name of the algorithm if every flow keeps that of the scenario.
 pub const OWN: &str = "as-it-is";
 
-/// More runs than this nobody waits for, and the results of each are kept.
+/// Maximum number of runs: the results of each are kept in memory.
 pub const MOST_RUNS: usize = 1_000_000;
 
 impl Wish {
-    /// Works out and checks all runs.
+    /// Plans and checks all runs.
     ///
     /// # Errors
-    /// What was found and what is accepted, in the words for the user.
+    ///
+    /// Found and accepted values, in words for the user.
     pub fn prepare(&self) -> Result<Prepared, String> {
         let base = self.draft.scenario().map_err(|error| error.to_string())?;
         let algorithms = algorithms(&self.cc)?;
@@ -100,7 +101,7 @@ impl Wish {
     }
 }
 
-/// The algorithm that the others are compared with.
+/// Returns the baseline of the comparison.
 fn baseline(named: Option<&String>, algorithms: &[String]) -> Result<String, String> {
     let name = named.unwrap_or(&algorithms[0]);
     if algorithms.contains(name) {
@@ -164,7 +165,7 @@ fn scenario(draft: &Draft, cell: &Cell) -> Result<Scenario, String> {
     draft.scenario().map_err(|error| error.to_string())
 }
 
-/// What some runs measured.
+/// Results of some runs.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Measured {
     /// The runs that finished.
@@ -174,7 +175,8 @@ pub struct Measured {
 }
 
 impl Prepared {
-    /// Measures `points`, so many at a time, each on what that leaves of as many threads; `keep` is told of each run that finished, on the thread that ran it.
+    /// Runs `points` in parallel, each with the remaining share of the threads; `keep` gets each finished run, on the thread that ran
+    /// it.
     pub fn measure(
         &self,
         (points, threads): (Vec<Point>, usize),
@@ -187,8 +189,10 @@ impl Prepared {
         let run = move |point: &Point| {
             let wanted =
                 Wanted { seed: Some(point.seed), threads: left, stop: Some(&stop), ..Wanted::default() };
-            let scenario = &scenarios[point.cell];
-            let run = match simulate(scenario, wanted) {
+            // The seed may choose how many flows there are.
+            let drawn = drawn(&scenarios[point.cell], point.seed);
+            let run = drawn.and_then(|scenario| Ok((simulate(&scenario, wanted)?, scenario)));
+            let (run, scenario) = match run {
                 Ok(run) => run,
                 Err(Unsimulated::Stopped) => return Ok(None),
                 Err(Unsimulated::Impossible(why)) => return Err(why),

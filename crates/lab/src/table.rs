@@ -1,7 +1,7 @@
 //! Results for the terminal.
 
 use bentpipe_outcome::{GroupOutcome, Outcome};
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets};
 
 use crate::column::Column;
 use crate::comparison::{Comparison, Row};
@@ -11,7 +11,7 @@ use crate::plan::Setting;
 use crate::stats::Summary;
 use crate::{carriage, service, together};
 
-/// How wide a table may be and whether it may use colour.
+/// Width of a table, and use of colour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Look {
     /// Columns of the terminal; `None` where the output is no terminal.
@@ -45,7 +45,7 @@ fn heads<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<Cell> {
     names.into_iter().map(|name| Cell::new(name).add_attribute(Attribute::Bold)).collect()
 }
 
-/// The comparison as text: what the scenario is run for by varied value and algorithm, then what else was measured.
+/// Returns the comparison as text: the main metric by varied value and algorithm, then the other metrics.
 pub fn comparison(comparison: &Comparison, look: Look) -> String {
     let (title, unit, divisor) = comparison.measures.shown();
     let over = match comparison.seeds {
@@ -68,7 +68,7 @@ pub fn comparison(comparison: &Comparison, look: Look) -> String {
     text
 }
 
-/// Differences from the baseline in what the scenario is run for.
+/// Returns differences from the baseline in the main metric.
 fn differences(comparison: &Comparison, look: Look) -> String {
     let (title, unit, divisor) = comparison.measures.shown();
     let mut table = new_table(look);
@@ -91,7 +91,7 @@ pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".into() } else { format!("{p:.3}") }
 }
 
-/// More algorithms than this stand below each other: beside each other they fit no terminal.
+/// Maximum number of algorithms as columns: more are rows, because they do not fit a terminal.
 const MOST_COLUMNS: usize = 8;
 
 fn main_table(comparison: &Comparison, divisor: f64, look: Look) -> String {
@@ -146,12 +146,12 @@ fn values(vary: &[Setting]) -> impl Iterator<Item = Cell> {
     vary.iter().map(|setting| right(&setting.value))
 }
 
-/// The varied values before the first algorithm, nothing before the others.
+/// Returns the varied values for the first algorithm, and empty cells for the others.
 fn values_once(index: usize, vary: &[Setting]) -> impl Iterator<Item = Cell> {
     vary.iter().map(move |setting| if index == 0 { right(&setting.value) } else { right("") })
 }
 
-/// What everything costs; goodput and completion stand here where the scenario is run for something else.
+/// Returns the other metrics; goodput and completion time are among them if they are not the main metric.
 fn costs(comparison: &Comparison, look: Look) -> String {
     let mut table = new_table(look);
     let keys = comparison.rows.first().map_or(&[][..], |row| &row.cell.vary);
@@ -175,7 +175,18 @@ fn costs(comparison: &Comparison, look: Look) -> String {
             table.add_row(cells.chain(others.iter().map(|metric| mean(row, *metric))));
         }
     }
+    hide_empty(&mut table);
     table.to_string()
+}
+
+/// Hides the columns in which no row has a value.
+fn hide_empty(table: &mut Table) {
+    for index in 0..table.column_count() {
+        let empty = table.column_cells_iter(index).all(|cell| cell.is_some_and(|cell| cell.content() == "–"));
+        if let Some(column) = table.column_mut(index).filter(|_| empty) {
+            column.set_constraint(ColumnConstraint::Hidden);
+        }
+    }
 }
 
 fn cost_cells(row: &Row) -> impl Iterator<Item = Cell> {
@@ -187,7 +198,7 @@ fn cost_cells(row: &Row) -> impl Iterator<Item = Cell> {
     cells.into_iter()
 }
 
-/// The mean of a metric, and of how many flows where others have none.
+/// Returns the mean of a metric, and the number of flows with a value if some have none.
 fn mean(row: &Row, metric: Metric) -> Cell {
     let text = row.summary(metric).mean.map_or("–".into(), |mean| short(mean / metric.shown().2));
     right(match row.part(metric) {
@@ -310,7 +321,7 @@ fn flows(outcome: &Outcome, look: Look) -> String {
     table.to_string()
 }
 
-/// What the helpers inside the network counted.
+/// Returns the counters of proxies and middleboxes.
 fn nodes(outcome: &Outcome, look: Look) -> String {
     let mut table = new_table(look);
     table.set_header(heads(["node", "kind", "counted"]));
@@ -333,7 +344,7 @@ fn promised(outcome: &Outcome) -> u64 {
         .sum()
 }
 
-/// So many links are shown, the busiest.
+/// Number of links shown, the busiest first.
 const SHOWN_LINKS: usize = 12;
 
 fn groups_of_run(groups: &[GroupOutcome], columns: &[&'static Column<GroupOutcome>], look: Look) -> String {

@@ -1,4 +1,4 @@
-//! What the flows of each group did together, as columns.
+//! Results of flow groups, as columns.
 
 use bentpipe_outcome::GroupOutcome;
 

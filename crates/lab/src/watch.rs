@@ -8,7 +8,7 @@ use bentpipe_scenario::{Scenario, Topology};
 use bentpipe_sim::{BuildError, RunOptions};
 use bentpipe_trace::{Capture, Event, From, JsonLines, PacketLog, Record, Seen, Sink};
 
-/// Names of what a world consists of.
+/// Names of the parts of a world.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Names {
     /// Flows, by index, and after them the legs of flows behind proxies.
@@ -20,7 +20,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Builds the world of a scenario and lets no time pass in it.
+    /// Reads the names from the world of a scenario at its start.
     ///
     /// # Errors
     /// If there is no such world.
@@ -46,12 +46,12 @@ impl Names {
         })
     }
 
-    /// How many sources of records there are.
+    /// Number of sources of records.
     pub fn sources(&self) -> u32 {
         (2 * self.flows.len() + self.links.len()) as u32
     }
 
-    /// What the source of a record is called. Ends are numbered before links, those of flow `f` are `2 f` and `2 f + 1`.
+    /// Returns the name of a source. Ends are numbered before links; those of flow `f` are `2 f` and `2 f + 1`.
     pub fn source(&self, source: u32) -> String {
         let end = source as usize;
         match self.flows.get(end / 2) {
@@ -98,7 +98,7 @@ impl<W: Write> Observer for EventLog<W> {
     }
 }
 
-/// Where packets are captured.
+/// Place where packets are captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tap {
     /// At every sender, as it would see them itself.
@@ -153,7 +153,7 @@ impl<W: Write> Observer for PacketFile<W> {
         let leaves = passing.link == forward && matches!(event, LinkEvent::Offered { .. });
         let comes = passing.link == reverse && event == LinkEvent::Delivered;
         if leaves || comes {
-            // What is bound for the receiver was sent by the sender.
+            // A packet for the receiver was sent by the sender.
             let from = if passing.to_end % 2 == 1 { From::Opener } else { From::Listener };
             self.log.packet(at, Seen { interface: 0, connection: passing.to_end / 2, from }, segment);
         }
@@ -196,7 +196,7 @@ mod tests {
         assert!(names.links.contains(&("satellite".into(), "forward")));
     }
 
-    /// Packets that a tap sees of one segment on its way over two links.
+    /// Counts the packets that a tap sees of one segment over two links.
     fn captured(tap: Tap) -> usize {
         let empty = PacketFile::new(Vec::new(), (tap, "x"), Vec::new()).unwrap().finish().unwrap().len();
         let mut file = PacketFile::new(Vec::new(), (tap, "x"), Vec::new()).unwrap();

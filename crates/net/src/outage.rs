@@ -1,3 +1,5 @@
+use std::ops::Range;
+
 use bentpipe_base::{Duration, Instant};
 
 use crate::error::ConfigError;
@@ -59,11 +61,11 @@ impl Outages {
         Ok(())
     }
 
-    /// Makes outages of `length` at the start of every `period` up to `until`, the first after one period.
-    pub fn every(period: Duration, length: Duration, until: Instant) -> Self {
+    /// Makes outages of `length` that begin `period` apart, the first at the start of `during`, the last before its end.
+    pub fn every(period: Duration, length: Duration, during: Range<Instant>) -> Self {
         let mut intervals = Vec::new();
-        let mut from = Instant::ZERO + period;
-        while !period.is_zero() && from < until {
+        let mut from = during.start;
+        while !period.is_zero() && from < during.end {
             intervals.push(Outage { from, to: from + length });
             from += period;
         }
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn intervals_are_half_open() {
-        let outages = Outages::every(Duration::from_secs(10), Duration::from_secs(2), at(35));
+        let outages = Outages::every(Duration::from_secs(10), Duration::from_secs(2), at(10)..at(35));
         assert_eq!(outages.intervals.len(), 3);
         let mut outages = OutageCursor::new(outages);
         assert_eq!([9, 10, 11, 12].map(|s| outages.is_out(at(s))), [false, true, true, false]);
@@ -174,8 +176,11 @@ mod tests {
 
     #[test]
     fn time_may_step_back() {
-        let mut outages =
-            OutageCursor::new(Outages::every(Duration::from_secs(10), Duration::from_secs(2), at(1000)));
+        let mut outages = OutageCursor::new(Outages::every(
+            Duration::from_secs(10),
+            Duration::from_secs(2),
+            at(10)..at(1000),
+        ));
         let out = [500, 11, 995, 12, 999].map(|s| outages.is_out(at(s)));
         assert_eq!(out, [true, true, false, false, false]);
     }

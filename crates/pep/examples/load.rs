@@ -80,7 +80,7 @@ fn serve(address: SocketAddr) -> io::Result<()> {
     }
 }
 
-/// Sends back what has come; false if the connection is over.
+/// Sends back the received bytes; returns false if the connection is over.
 fn answer(stream: &mut TcpStream) -> bool {
     let mut bytes = [0; 64];
     match stream.read(&mut bytes) {
@@ -90,7 +90,7 @@ fn answer(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// A connection whose first byte has come.
+/// Opens a connection and waits for its first byte.
 fn visit(address: SocketAddr, from: Option<IpAddr>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     if let Some(from) = from {
@@ -104,7 +104,7 @@ fn visit(address: SocketAddr, from: Option<IpAddr>) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// The latest, in milliseconds, of so many in a thousand.
+/// Returns a percentile in milliseconds, given in thousandths.
 fn percentile(sorted: &[Duration], thousandths: usize) -> f64 {
     sorted.get(sorted.len() * thousandths / 1000).map_or(f64::NAN, |time| time.as_secs_f64() * 1e3)
 }

@@ -13,7 +13,7 @@ use bentpipe_scenario::deployment::{RateLimit, Scope};
 
 /// Time that a quantum takes at the shared rate (chosen).
 const QUANTUM: Duration = Duration::from_millis(5);
-/// Bytes of a quantum: a segment at the least, and at most what keeps small messages of others from waiting for long (chosen).
+/// Bytes of a quantum: at least one segment, and at most so many that small messages of other connections wait only briefly (chosen).
 const LEAST_QUANTUM: u64 = 1448;
 const LARGEST_QUANTUM: u64 = 256 << 10;
 /// Time without reservations that is made up for: timers are late (chosen).
@@ -24,7 +24,7 @@ const LATE: Duration = Duration::from_millis(10);
 pub(crate) struct Bucket {
     bytes_per_s: u64,
     began: Instant,
-    /// When the next reservation begins, in nanoseconds since `began`.
+    /// Start of the next reservation, in nanoseconds since `began`.
     next: AtomicU64,
 }
 
@@ -101,7 +101,7 @@ impl Drop for Gate {
     }
 }
 
-/// Which connections share a bucket: those of one class, on one side, at one rate, and of one client if it has a bucket of its own.
+/// Identity of a shared bucket: class, side, rate, and the client if each client has a bucket.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 struct BucketKey {
     class: String,
@@ -110,13 +110,13 @@ struct BucketKey {
     client: Option<IpAddr>,
 }
 
-/// All shared rates. One exists while a connection shares it, so that there are no more than connections have sides.
+/// All shared rates. A rate exists while a connection uses it, so there are at most as many as sides of connections.
 #[derive(Debug, Default)]
 pub(crate) struct Buckets {
     known: Mutex<HashMap<BucketKey, Weak<Bucket>>>,
 }
 
-/// Entries of buckets that are gone are removed when there are more than twice as many as buckets, and this many.
+/// Entries of unused buckets are removed when there are more than twice as many as buckets, and more than this number.
 const FEW: usize = 64;
 
 impl Buckets {

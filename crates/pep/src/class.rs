@@ -39,7 +39,7 @@ impl ConnectionClass {
         }
     }
 
-    /// How the half of the client is configured, which opened the connection.
+    /// Configuration of the half of the client, which opened the connection.
     pub fn front(&self) -> &Side {
         match self.opener {
             Opener::Clients => &self.split.clients,
@@ -47,7 +47,7 @@ impl ConnectionClass {
         }
     }
 
-    /// How the half of the server is configured.
+    /// Configuration of the half of the server.
     pub fn back(&self) -> &Side {
         match self.opener {
             Opener::Clients => &self.split.satellite,
@@ -55,18 +55,18 @@ impl ConnectionClass {
         }
     }
 
-    /// What the engine is asked for to make a half of a connection of this class.
+    /// Returns the request to the engine for a half of a connection of this class.
     pub fn request(&self, tuple: Tuple, manner: Manner) -> HalfRequest {
         let Tuple { client, server } = tuple;
         HalfRequest { client, server, manner, split: self.split.clone() }
     }
 
-    /// Which side of the proxy opened the connection.
+    /// Side of the proxy that opened the connection.
     pub fn opener(&self) -> Opener {
         self.opener
     }
 
-    /// How long a half may take to acknowledge anything of what came before a reset.
+    /// Maximum time without progress while a half acknowledges the data before a reset.
     pub fn reset_after(&self) -> Duration {
         Duration::from_nanos(self.deployment.limits.reset_after.as_nanos())
     }

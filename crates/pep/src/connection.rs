@@ -1,4 +1,4 @@
-//! A proxied connection: its two halves, the bytes between them, and what is counted and reported of it.
+//! A proxied connection: its two halves, the bytes between them, its counters and its report.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(crate) struct Connection {
     sampled: [Telemetry; 2],
     /// Bytes sent on both halves that the metrics have counted.
     counted: [u64; 2],
-    /// Most bytes that the kernel takes for each half and has not sent yet; 0 before it was told.
+    /// Maximum of unsent bytes in the kernel for each half; 0 before it was set.
     most_unsent: [u32; 2],
     /// Bytes in the buffers of both halves and between them in the last sample.
     memory: u64,
@@ -50,9 +50,9 @@ pub(crate) struct Connection {
     /// The back half is a socket whose connection is not established yet.
     connecting: bool,
     ready: [Ready; 2],
-    /// From the front half to the back half, and the other way.
+    /// From the front half to the back half, and in the opposite direction.
     flows: [Flow; 2],
-    /// A half has been reset, and the other one is to be reset after the bytes that came before.
+    /// Progress after the reset of one half: the other half is reset after the bytes that arrived before.
     last_bytes: Option<LastBytes>,
 }
 
@@ -63,11 +63,11 @@ pub(crate) struct Owner {
     pub place: Place,
 }
 
-/// What is to be done with a connection after a turn.
+/// Next step of a connection after a turn.
 pub(crate) enum AfterTurn {
     /// Nothing before something happens to one of its halves.
     Wait,
-    /// There is more to move.
+    /// More bytes can be moved.
     GoOn,
     /// Another turn is due at this time, or when something happens to one of its halves.
     Until(Instant),
@@ -210,7 +210,7 @@ impl Connection {
         }
     }
 
-    /// A half has been reset: the other one is, once it has delivered what came before.
+    /// After the reset of one half, resets the other one when it has delivered the bytes that arrived before.
     fn wait_for_last_bytes(&mut self, turns: [Turn; 2]) -> AfterTurn {
         let left_alone = [FRONT, BACK].into_iter().find(|sink| !self.ready[*sink].broken);
         let delivery = left_alone.map_or_else(Delivery::default, |sink| {
@@ -225,7 +225,7 @@ impl Connection {
         }
     }
 
-    /// How far a half of the kernel is with its bytes, of which `before` have not reached it yet. Nothing is left if its connection has ended.
+    /// Delivery of a half of the kernel, of which `before` bytes have not reached it yet. Nothing is left if its connection has ended.
     fn delivery(&self, sink: usize, before: u64) -> Delivery {
         let queued = self.socket(sink).and_then(|socket| unacknowledged(&socket));
         let acknowledged = self.moved(1 - sink).saturating_sub(queued.unwrap_or(0));
@@ -275,7 +275,7 @@ impl Connection {
         self.memory
     }
 
-    /// Counts what has happened since the last sample.
+    /// Counts the events since the last sample.
     fn sample(&mut self) {
         for which in [FRONT, BACK] {
             if let Some(half) = &self.halves[which] {
@@ -343,7 +343,7 @@ impl Connection {
     }
 }
 
-/// What is to be done after turns of both flows.
+/// Returns the next step after turns of both flows.
 fn after(turns: [Turn; 2]) -> AfterTurn {
     let later = turns.into_iter().filter_map(|turn| match turn {
         Turn::Until(at) => Some(at),

@@ -1,4 +1,4 @@
-//! How the proxy is started, watched and ended.
+//! Start, supervision and end of the proxy.
 
 use std::io;
 use std::sync::Arc;
@@ -29,20 +29,22 @@ use crate::slot::{self, Held};
 use crate::sockets::Listeners;
 use crate::watch::Watch;
 
-/// How often limits are checked (chosen).
+/// Interval between two checks of the limits (chosen).
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
 /// Least time between two probes (chosen).
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// Least time between two probes while rules of others drop the engine's packets only, and do not change (chosen: a probe without an answer takes 1 s).
+/// Minimum time between two probes while rules drop only the engine's packets, and do not change (chosen: a probe without an answer
+/// takes 1 s).
 const ENGINE_PROBE_INTERVAL: Duration = Duration::from_secs(10);
-/// How often unused memory is returned to the system (chosen).
+/// Interval at which unused memory is returned to the system (chosen).
 const TRIM_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Runs the proxy of the configuration in the file at `path` until SIGTERM or SIGINT; SIGHUP reads the file again. With `take_over` a proxy that
-/// runs already in this network namespace gets no new connections from then on, and ends when its last one has ended.
+/// Runs the proxy of the configuration in the file at `path` until SIGTERM or SIGINT; SIGHUP reads the file again. With `take_over` a
+/// proxy that runs in this network namespace gets no new connections, and ends with its last connection.
 ///
 /// # Errors
-/// [`Error`] if it cannot be started; then nothing of it is left behind, and a proxy that ran already goes on.
+///
+/// [`Error`] if the proxy cannot be started; then nothing of it remains, and an older proxy continues.
 pub fn run(path: &str, deployment: Deployment, take_over: bool) -> Result<(), Error> {
     let signals = catch_signals()?;
     let lines = deployment.watch.connections.as_deref().map(lines::open).transpose()?;
@@ -104,13 +106,13 @@ struct Daemon {
     interceptor: Option<Worker<interceptor::Message>>,
     watch: Option<Watch>,
     outside: Outside,
-    /// What is outside of the proxy and makes that new connections are forwarded untouched.
+    /// Obstacle outside of the proxy because of which new connections are forwarded untouched.
     obstacle: Option<Reason>,
-    /// When the last probe was made.
+    /// Time of the last probe.
     probed: Instant,
-    /// The rules of others have changed since.
+    /// True if rules of other programs have changed since then.
     probe_wanted: bool,
-    /// What they were then.
+    /// Rules at the time of the last probe.
     probed_rules: String,
     /// Removes the rules when it is dropped.
     _installed: Installed,
@@ -247,7 +249,7 @@ impl Daemon {
         }
     }
 
-    /// Installs again what others have removed, and probes when the rules of others may have changed.
+    /// Installs removed rules again, and probes when other rules may have changed.
     fn look_outside(&mut self) {
         let heard = self.outside.has_heard();
         self.probe_wanted |= heard && outside::rules_of_others() != self.probed_rules;

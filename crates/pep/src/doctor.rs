@@ -1,4 +1,4 @@
-//! Checks of what a proxy needs of this machine, and commands that provide what is missing.
+//! Checks of the proxy's requirements on this machine, and the commands that install missing ones.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub enum State {
     /// As it should be.
     Ok,
     /// The proxy works, but perhaps not as well as it could.
-    Doubtful,
+    Warning,
     /// The proxy does not work.
     Missing,
 }
@@ -35,10 +35,10 @@ pub enum State {
 pub struct Finding {
     /// The result.
     pub state: State,
-    /// What was checked, and what was found.
+    /// The checked requirement and the result.
     pub what: String,
     /// The command that corrects it; empty if nothing is wrong.
-    pub cure: String,
+    pub fix: String,
 }
 
 /// Largest bandwidth-delay product for which buffers should suffice: 50 Mbit/s over a geostationary satellite.
@@ -47,11 +47,11 @@ const PRODUCT: u64 = 4 << 20;
 const DESCRIPTORS: u64 = 65_536;
 
 fn ok(what: impl Into<String>) -> Finding {
-    Finding { state: State::Ok, what: what.into(), cure: String::new() }
+    Finding { state: State::Ok, what: what.into(), fix: String::new() }
 }
 
-fn judge(good: bool, otherwise: State, what: impl Into<String>, cure: impl Into<String>) -> Finding {
-    if good { ok(what) } else { Finding { state: otherwise, what: what.into(), cure: cure.into() } }
+fn judge(good: bool, otherwise: State, what: impl Into<String>, fix: impl Into<String>) -> Finding {
+    if good { ok(what) } else { Finding { state: otherwise, what: what.into(), fix: fix.into() } }
 }
 
 /// Checks this machine, with the interfaces and algorithms of `deployment`.
@@ -86,27 +86,27 @@ fn probe(deployment: &Deployment) -> Vec<Finding> {
         }
         Ok(obstacles) => obstacles
             .into_iter()
-            .map(|Obstacle { what, cure, .. }| judge(false, State::Missing, what, cure))
+            .map(|Obstacle { what, fix, .. }| judge(false, State::Missing, what, fix))
             .collect(),
         Err(error) => vec![judge(
             false,
-            State::Doubtful,
+            State::Warning,
             format!("packet filter of the administrator: no probe could be made: {error}"),
             "run it as root (sudo bentpipe pep doctor)",
         )],
     }
 }
 
-/// Tells of rules that mean something else for a split connection.
+/// Reports rules that have another effect on a split connection.
 fn rules_of_others() -> Option<Finding> {
     let count = unkept::on_this_machine().ok()?.len();
     let kinds = if count == 1 { "1 kind".to_owned() } else { format!("{count} kinds") };
     let what =
         format!("rules of the administrator: {kinds} of them mean something else for a split connection");
-    (count > 0).then(|| judge(false, State::Doubtful, what, "bentpipe pep check FILE.toml names them"))
+    (count > 0).then(|| judge(false, State::Warning, what, "bentpipe pep check FILE.toml names them"))
 }
 
-/// Tells that the rules of this router see packets that bridges carry from port to port (`br_netfilter`).
+/// Reports that the rules of this router also see packets between ports of a bridge (`br_netfilter`).
 fn bridges() -> Option<Finding> {
     let names = ["net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"];
     let on: Vec<&str> =
@@ -116,7 +116,7 @@ fn bridges() -> Option<Finding> {
     (are_bridges > 0 && !on.is_empty()).then(|| {
         judge(
             false,
-            State::Doubtful,
+            State::Warning,
             format!(
                 "br_netfilter ({}): packets from port to port of a bridge pass the rules of the router, and are not split",
                 on.join(", ")
@@ -146,8 +146,8 @@ fn programs() -> Vec<Finding> {
         .map(|(program, flag)| match program.run(&[flag], "") {
             Ok(version) => ok(format!("program {}: {}", program.name, version.trim())),
             Err(_) => {
-                let cure = format!("apt-get install {}", program.package);
-                judge(false, State::Missing, format!("program {}", program.name), cure)
+                let fix = format!("apt-get install {}", program.package);
+                judge(false, State::Missing, format!("program {}", program.name), fix)
             }
         })
         .into()
@@ -155,32 +155,28 @@ fn programs() -> Vec<Finding> {
 
 fn capabilities() -> Vec<Finding> {
     let has = |capability| caps::has_cap(None, CapSet::Effective, capability).unwrap_or(false);
-    let cure = "run it as root (sudo), or set AmbientCapabilities= in the systemd unit";
+    let fix = "run it as root (sudo), or set AmbientCapabilities= in the systemd unit";
     let needed = privileges::NEEDED
-        .map(|capability| judge(has(capability), State::Missing, format!("capability {capability}"), cure));
+        .map(|capability| judge(has(capability), State::Missing, format!("capability {capability}"), fix));
     let useful = Capability::CAP_SYS_RESOURCE;
-    let rest = judge(
-        has(useful),
-        State::Doubtful,
-        format!("capability {useful}, for more than 64 large pipes"),
-        cure,
-    );
+    let rest =
+        judge(has(useful), State::Warning, format!("capability {useful}, for more than 64 large pipes"), fix);
     needed.into_iter().chain([rest]).collect()
 }
 
 /// Checks that the kernel has all expressions of the rules.
 fn packet_filter() -> Finding {
     let what = "packet filter: inet tables, tproxy, socket, fib, log, zones of connection tracking";
-    let cure = "a kernel with CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT, \
+    let fix = "a kernel with CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT, \
                 CONFIG_NF_CONNTRACK_ZONES, CONFIG_NFT_LOG, CONFIG_NFT_NAT, CONFIG_NETFILTER_NETLINK_LOG (Debian's has them: \
                 modprobe nft_tproxy nft_socket nft_fib_inet nft_ct nft_log nft_chain_nat nfnetlink_log)";
     if !caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false) {
         let unknown = format!("{what}: not known without the capability CAP_NET_ADMIN");
-        return judge(false, State::Doubtful, unknown, "run it as root (sudo bentpipe pep doctor)");
+        return judge(false, State::Warning, unknown, "run it as root (sudo bentpipe pep doctor)");
     }
     match NFT.run(&["-c", "-f", "-"], &rules::sample()).map_err(Error::from) {
         Ok(_) => ok(what),
-        Err(error) => judge(false, State::Missing, format!("{what}: {error}"), cure),
+        Err(error) => judge(false, State::Missing, format!("{what}: {error}"), fix),
     }
 }
 
@@ -195,7 +191,7 @@ fn forwarding() -> Vec<Finding> {
     };
     let mut findings = vec![of("net.ipv4.ip_forward", State::Missing)];
     if sysctl("net.ipv6.conf.all.forwarding").is_some() {
-        findings.push(of("net.ipv6.conf.all.forwarding", State::Doubtful));
+        findings.push(of("net.ipv6.conf.all.forwarding", State::Warning));
     }
     findings
 }
@@ -204,21 +200,21 @@ fn settings() -> Vec<Finding> {
     let last =
         |name: &str| sysctl(name).and_then(|value| value.split_whitespace().next_back()?.parse::<u64>().ok());
     let mut findings = Vec::new();
-    for (name, cure) in
+    for (name, fix) in
         [("net.ipv4.tcp_rmem", "4096 131072 33554432"), ("net.ipv4.tcp_wmem", "4096 65536 33554432")]
     {
         let most = last(name).unwrap_or(0);
         findings.push(judge(
             most >= 2 * PRODUCT,
-            State::Doubtful,
+            State::Warning,
             format!("buffers: {name} up to {most} bytes (twice the bandwidth-delay product: {} for 50 Mbit/s over GEO)", 2 * PRODUCT),
-            format!("sysctl -w {name}='{cure}'"),
+            format!("sysctl -w {name}='{fix}'"),
         ));
     }
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
     findings.push(judge(
         hard >= DESCRIPTORS,
-        State::Doubtful,
+        State::Warning,
         format!("descriptors: {hard} (two for each connection, one with the engine)"),
         "ulimit -Hn 1048576, or LimitNOFILE= in the systemd unit",
     ));
@@ -226,7 +222,7 @@ fn settings() -> Vec<Finding> {
         let value = last(name).unwrap_or(0);
         findings.push(judge(
             value >= 4096,
-            State::Doubtful,
+            State::Warning,
             format!("bursts of new connections: {name} = {value}"),
             format!("sysctl -w {name}=16384"),
         ));
@@ -239,7 +235,7 @@ fn settings() -> Vec<Finding> {
                 Some(_) => ok(format!("rules: {line} of a proxy that runs")),
                 None => judge(
                     false,
-                    State::Doubtful,
+                    State::Warning,
                     format!("rules: {line} of a proxy that was killed; no proxy runs"),
                     "bentpipe pep clean",
                 ),
@@ -256,11 +252,11 @@ fn algorithms(deployment: &Deployment) -> Vec<Finding> {
         Err(error) => {
             let what =
                 format!("congestion control {name} of the kernel: {error} (loaded are: {})", there_are());
-            let cure = match name.strip_prefix("bp_") {
+            let fix = match name.strip_prefix("bp_") {
                 Some(own) => format!("bentpipe kernel load {own}"),
                 None => format!("modprobe tcp_{name}"),
             };
-            judge(false, State::Missing, what, cure)
+            judge(false, State::Missing, what, fix)
         }
     };
     kernel_algorithms(deployment).into_iter().map(finding).collect()
@@ -280,7 +276,7 @@ fn kernel_algorithms(deployment: &Deployment) -> Vec<&str> {
 /// Refuses a configuration with a congestion control that the kernel does not have, or that this process may not use.
 pub(crate) fn refuse_missing_algorithms(deployment: &Deployment) -> Result<(), Error> {
     match algorithms(deployment).into_iter().find(|finding| finding.state == State::Missing) {
-        Some(Finding { what, cure, .. }) => Err(Error::Missing(format!("{what}; it comes with: {cure}"))),
+        Some(Finding { what, fix, .. }) => Err(Error::Missing(format!("{what}; it comes with: {fix}"))),
         None => Ok(()),
     }
 }
@@ -324,7 +320,7 @@ fn interfaces(deployment: &Deployment) -> Vec<Finding> {
 /// Says which interfaces of a configuration are missing or can never match.
 pub(crate) fn warn_of_interfaces(deployment: &Deployment) {
     let findings = interfaces(deployment).into_iter().chain(bridges());
-    for Finding { what, cure, .. } in findings.filter(|finding| finding.state != State::Ok) {
-        eprintln!("bentpipe: {what}; fix: {cure}");
+    for Finding { what, fix, .. } in findings.filter(|finding| finding.state != State::Ok) {
+        eprintln!("bentpipe: {what}; fix: {fix}");
     }
 }

@@ -1,10 +1,10 @@
 //! `net.ipv4.tcp_early_demux`: whether Linux looks for the socket of a packet before it is known that the packet is for this machine.
 //!
-//! A proxy switches it off, because Linux drops packets for which it has found a socket instead of forwarding them. The kernel's sockets towards the
-//! clients have the same addresses and ports as packets of the engine, which are to be forwarded. Sockets in TIME-WAIT have those of a new SYN from
-//! the same port, which is to wait for the server's answer.
+//! A proxy switches this setting off, because Linux drops a packet whose socket it has found instead of forwarding the packet. There are two
+//! such packets. Packets of the engine have the addresses and ports of the kernel's sockets towards the clients, and are to be forwarded. A new SYN
+//! from a port may have the addresses and ports of a socket in TIME-WAIT, and is to wait for the server's answer.
 //!
-//! The former value is kept in the name of an empty chain in the table of the proxy, so that it can be restored even after a proxy was killed.
+//! The name of an empty chain in the table of the proxy keeps the former value. So the value can be restored even after a proxy was killed.
 
 use bentpipe_system::NFT;
 
@@ -39,7 +39,7 @@ pub(crate) fn original() -> Result<String, Error> {
     }
 }
 
-/// True if somebody has switched it on again.
+/// True if the setting was switched on again.
 pub(crate) fn is_on() -> bool {
     std::fs::read_to_string(SETTING).is_ok_and(|value| value.trim() != "0")
 }
@@ -49,7 +49,7 @@ pub(crate) fn is_on() -> bool {
 /// # Errors
 /// If this process may not change that.
 pub(crate) fn switch_off() -> Result<(), Error> {
-    // Where it may not be written, somebody else can have switched it off.
+    // If the setting cannot be written, it may already be off.
     match std::fs::read_to_string(SETTING) {
         Ok(value) if value.trim() == "0" => Ok(()),
         _ => std::fs::write(SETTING, "0").map_err(Error::at(SETTING)),

@@ -4,7 +4,7 @@ use std::io;
 
 use bentpipe_system::{Failure, Program};
 
-/// Why the proxy does not run.
+/// Reason why the proxy does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The request is wrong.
@@ -16,15 +16,15 @@ pub enum Error {
     /// The system refused something.
     #[error("{what}: {source}")]
     Io {
-        /// What was tried.
+        /// The failed action.
         what: String,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Makes an error of what was tried and of the error of the system, for `map_err`.
+    /// Makes an error from the failed action and the error of the system, for `map_err`.
     pub(crate) fn at(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| match source.kind() {

@@ -1,4 +1,4 @@
-//! One direction of a connection: bytes on their way from one half to the other.
+//! One direction of a connection: bytes between its two halves.
 
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -37,7 +37,7 @@ struct Memory {
     held: Range<usize>,
 }
 
-/// Where bytes wait between two sockets.
+/// Buffer between two sockets.
 enum Buffer {
     Pipe(Pipe),
     Memory(Memory),
@@ -123,7 +123,7 @@ impl Buffer {
         }
     }
 
-    /// Writes at most so many bytes to a socket, and no more than are held. Returns how many.
+    /// Writes at most `most` of the held bytes to a socket. Returns their number.
     fn empty(&mut self, to: impl AsFd, most: usize) -> Result<usize, Errno> {
         match self {
             Self::Pipe(pipe) => {
@@ -141,18 +141,18 @@ impl Buffer {
     }
 }
 
-/// What a half can do at the moment, as far as is known.
+/// Readiness of a half, as far as known.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Ready {
-    /// There may be something to read.
+    /// True if there may be something to read.
     pub readable: bool,
-    /// There may be room to write.
+    /// True if there may be room to write.
     pub writable: bool,
     /// The half has failed: nothing more can be written to it.
     pub broken: bool,
 }
 
-/// One end of a flow: a half of the kernel, and what it can do at the moment.
+/// One end of a flow: a half of the kernel with its readiness.
 pub(crate) struct FlowEnd<'a> {
     pub ready: &'a mut Ready,
     pub socket: BorrowedFd<'a>,
@@ -170,7 +170,7 @@ pub(crate) struct Flow {
     gate: Option<Gate>,
 }
 
-/// How far the end of a direction has come.
+/// State of the end of a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum End {
     /// More may come.
@@ -187,7 +187,7 @@ enum End {
 pub(crate) enum Turn {
     /// The sockets must become ready first.
     Waits,
-    /// There is more to do at once.
+    /// Another turn follows at once.
     GoesOn,
     /// The shared rate allows more at this time.
     Until(Instant),
@@ -209,7 +209,7 @@ impl Flow {
         self.end == End::Passed
     }
 
-    /// True while more may come from the source.
+    /// True while the source may send more.
     pub fn is_open(&self) -> bool {
         self.end == End::Open
     }
@@ -229,7 +229,7 @@ impl Flow {
         self.buffer.as_ref().map_or(0, Buffer::held)
     }
 
-    /// Moves what can be moved, up to a fair share. Errors of a half are noted in its [`Ready`].
+    /// Moves available bytes, up to a fair share. Errors of a half are noted in its [`Ready`].
     pub fn turn(&mut self, source: &mut FlowEnd, sink: &mut FlowEnd, pipes: &mut Pipes) -> Turn {
         let begin = self.moved;
         while self.moved - begin < TURN as u64 {
@@ -268,7 +268,7 @@ impl Flow {
         }
     }
 
-    /// Writes what can be written now. Returns when the shared rate allows more, if that is what it waits for.
+    /// Writes as many bytes as possible. Returns the time at which the shared rate allows more, if the rate is the limit.
     fn empty(&mut self, sink: &mut FlowEnd) -> Option<Instant> {
         let buffer = self.buffer.as_mut().filter(|buffer| buffer.held() > 0 && sink.ready.writable)?;
         let most = match &mut self.gate {
@@ -310,7 +310,7 @@ mod tests {
         // All three were in use since the last look.
         pipes.close_unneeded();
         assert_eq!(pipes.empty.len(), 3);
-        // One is needed between this look and the next, so two are not.
+        // One pipe suffices if bytes leave before the next turn.
         let one = pipes.take();
         pipes.put(one);
         pipes.close_unneeded();

@@ -1,12 +1,13 @@
 //! The interface between the relay and the engine: a TCP stack in user space that terminates a half of a proxied connection in the kernel's place.
 //!
-//! A half of the kernel is a TCP socket, and between two of them the relay moves bytes. The engine has no descriptor for its half. The
-//! relay gives it the socket of the other half, and the engine moves the bytes between both, in both directions and with back-pressure:
+//! A half of the kernel is a TCP socket, and the relay moves bytes between two sockets. A half of the engine has no descriptor.
+//! The relay gives the engine the socket of the other half, and the engine moves the bytes in both directions, with back-pressure:
 //!
-//! * a FIN of the socket is a FIN to the far end and the other way round, and the other direction stays open;
-//! * while its own buffer is full the engine does not read from the socket, and while that of the socket is full it closes its receive window;
-//! * when both directions have ended, it tells the relay, which parts with the socket;
-//! * when one half has failed, it moves what came before to the other one, then resets its own half, and tells the relay, which resets the socket.
+//! * A FIN from the socket is sent to the far end, and a FIN from the far end to the socket. The other direction stays open.
+//! * While its own buffer is full, the engine does not read from the socket. While the socket's buffer is full, the engine closes its receive window.
+//! * When both directions have ended, the engine tells the relay, and the relay closes the socket.
+//! * When one half has failed, the engine moves the earlier bytes to the other half. Then it resets its own half and tells the relay, which resets
+//!   the socket.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -28,7 +29,7 @@ pub enum Half {
 
 /// A half of the engine, as the relay controls it.
 pub trait Control: Send + Sync {
-    /// From now on the bytes of this half come from a socket and go there.
+    /// From now on a socket is source and sink of the bytes of this half.
     fn carry(&self, carriage: Carriage);
 
     /// Sends a RST to the far end and forgets the connection.
@@ -41,19 +42,19 @@ pub trait Control: Send + Sync {
     fn carried(&self) -> Carried;
 }
 
-/// What the engine is to know of the other half, which is a socket.
+/// Information for the engine about the other half, which is a socket.
 pub struct Carriage {
     /// The socket.
     pub socket: Arc<OwnedFd>,
     /// Called once, from any thread, when nothing more will be moved.
     pub on_end: OnEnd,
-    /// How long the half of the engine may go without progress with the bytes that came before a reset of the socket.
+    /// Maximum time without progress of the engine's half with the bytes before a reset of the socket.
     pub reset_after: Duration,
-    /// Shared rates of what goes from the socket to the engine, and of what comes from there.
+    /// Shared rates from the socket to the engine, and in the opposite direction.
     pub(crate) gates: [Option<Gate>; 2],
 }
 
-/// What the engine has done with the bytes between its half and the socket of the other one.
+/// Progress of the engine with the bytes between its half and the socket of the other half.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Carried {
     /// Bytes from the socket into this half.
@@ -64,10 +65,10 @@ pub struct Carried {
     pub held: u64,
 }
 
-/// How a connection has ended.
+/// End of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
-    /// Both directions by a FIN.
+    /// Both directions ended by a FIN.
     Closed,
     /// A half has failed, or its far end has reset it.
     Reset,
@@ -97,20 +98,20 @@ pub struct Telemetry {
     pub queued_bytes: u64,
 }
 
-/// A half that the engine is asked for.
+/// Request for a half of the engine.
 #[derive(Clone, Debug)]
 pub(crate) struct HalfRequest {
     /// Address and port of the client, which opened the connection.
     pub client: SocketAddr,
     /// Address and port of the server, to which it was opened.
     pub server: SocketAddr,
-    /// What the client's SYN asks for.
+    /// Properties of the client's SYN.
     pub manner: Manner,
     /// Configuration of the connection.
     pub split: Split,
 }
 
-/// How the engine is to begin.
+/// Opening of the engine's half.
 pub enum Opening<'a> {
     /// With a SYN of its own in the client's name to the server: the server is on the engine's side.
     Active,
@@ -118,19 +119,19 @@ pub enum Opening<'a> {
     Passive(&'a [u8]),
 }
 
-/// Why a half could not be established.
+/// Reason why a half could not be established.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Refusal {
     /// A RST answered the SYN: the client gets one as well.
     #[error("refused")]
     Refused,
-    /// No route, or an ICMP error: the client's SYN is forwarded untouched, so that the network tells it what is wrong.
+    /// There is no route, or an ICMP error arrived: the client's SYN is forwarded untouched, so that the network reports the error.
     #[error("unreachable")]
     Unreachable,
     /// No answer: the client gets none either.
     #[error("no answer")]
     TimedOut,
-    /// The engine has the connection already, so that the SYN is a copy: it is put back to the kernel, which knows what to answer.
+    /// The engine has the connection already, so the SYN is a copy: it is returned to the kernel, which answers it.
     #[error("the connection exists")]
     Exists,
     /// The engine has no room: the client's SYN is forwarded untouched.

@@ -1,11 +1,13 @@
-//! The interceptor: it sees SYNs that may be split, and decides what becomes of them.
+//! The interceptor decides about each SYN that may be split.
 //!
-//! The packet filter shows them and drops them. The interceptor connects to the server in the client's name. Then
+//! The packet filter reports such a SYN to the proxy and drops the packet. The interceptor connects to the server in the client's name.
+//! Then there are four cases:
 //!
-//! * the SYN is put back over the loopback device, and the kernel accepts the client's connection with options of its own;
-//! * or a RST answers it, if the server answered the proxy with a RST;
-//! * or it is not answered, if the server did not answer the proxy;
-//! * or it is forwarded unchanged: if the server is unreachable, so that the client gets the ICMP error, and if the proxy has reached a limit.
+//! * The server accepts. The SYN is put back over the loopback device, and the kernel accepts the client's connection with options of its own.
+//! * The server answers the proxy with a RST. A RST answers the SYN.
+//! * The server does not answer the proxy. Nothing answers the SYN.
+//! * The server is unreachable, or the proxy has reached a limit. The SYN is forwarded unchanged; a client whose server is unreachable gets the
+//!   ICMP error.
 //!
 //! A SYN of a class with `syn = "early"` is put back at once.
 
@@ -37,7 +39,7 @@ use crate::sockets::{self, RawSender};
 
 /// A client that has sent no SYN for this time has given up (chosen: Linux doubles the time between SYNs up to 32 s).
 const PATIENCE: Duration = Duration::from_secs(70);
-/// How often SYNs of such clients are removed (chosen).
+/// Interval at which SYNs of such clients are removed (chosen).
 const SWEEP: Duration = Duration::from_secs(1);
 /// SYNs read before the answers of servers have their turn (chosen).
 const SYNS_AT_A_TIME: usize = 64;
@@ -47,7 +49,7 @@ const SIGHT_TOKENS: [u64; 2] = [u64::MAX - 1, u64::MAX];
 const INBOX_TOKEN: u64 = u64::MAX - 2;
 const ASKED_TOKEN: u64 = u64::MAX - 3;
 
-/// What others tell the interceptor.
+/// Messages of other threads to the interceptor.
 pub(crate) enum Message {
     /// The engine has an answer for the SYN of this number.
     Answer { number: u64, answer: Result<Half, Refusal> },
@@ -65,7 +67,7 @@ struct Waiting {
     socket: Option<OwnedFd>,
     last_seen: Instant,
     place: Place,
-    /// The SYN of the proxy, and how it leaves, once that is known. One leaves for each SYN of the client.
+    /// The SYN of the proxy and its way, once known. One leaves for each SYN of the client.
     asked: Option<(Vec<u8>, Way)>,
 }
 
@@ -76,9 +78,9 @@ pub(crate) struct Interceptor {
     /// The relays, which take the connections that the engine accepts.
     relays: Vec<Arc<Inbox<relay::Message>>>,
     inbox: Arc<Inbox<Message>>,
-    /// They show SYNs of clients, and those of hosts beyond the satellite.
+    /// Sockets that receive SYNs of clients, and of hosts beyond the satellite.
     sights: [Sight; 2],
-    /// It shows the SYNs of the proxy.
+    /// Socket that receives the SYNs of the proxy.
     asked: Sight,
     /// Sends them.
     asker: RawSender,
@@ -139,7 +141,7 @@ impl Interceptor {
         Ok((interceptor, inbox))
     }
 
-    /// Works until it is told to stop.
+    /// Works until a message ends it.
     pub fn run(mut self) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let second = Timespec { tv_sec: SWEEP.as_secs() as i64, tv_nsec: 0 };
@@ -179,7 +181,7 @@ impl Interceptor {
             let read = self.sights[side].read(|packet, way| {
                 if let Some(syn) = Syn::read(packet) {
                     let mut whole = packet.to_vec();
-                    // It may be missing, if the sender is on the same machine.
+                    // The checksum may be missing if the sender is on the same machine.
                     syn.complete_checksum(&mut whole);
                     seen.push((syn, way, whole));
                 }
@@ -209,7 +211,7 @@ impl Interceptor {
             if waiting.as_ref().is_some_and(|waiting| waiting.asked.is_some()) {
                 continue;
             }
-            // It may be lost like any packet; the client repeats its SYN.
+            // A lost packet is repeated by the client's next SYN.
             let _ = self.asker.send_on(way, &packet, syn.tuple.server);
             if let Some(waiting) = waiting {
                 waiting.asked = Some((packet, way));
@@ -230,7 +232,7 @@ impl Interceptor {
             return self.put_back(opener, &packet, syn.tuple);
         }
         let Some(class) = self.shared.class(opener, syn.tuple, way) else {
-            // A new configuration leaves this connection alone, and its rules come now.
+            // By the new configuration this connection is not split.
             return self.pass_on(&syn, way, &packet, None);
         };
         let bound =
@@ -257,7 +259,7 @@ impl Interceptor {
                     Waiting { syn, class, manner, packet, socket, last_seen, place, asked: None },
                 );
             }
-            // The connection exists already, or has just ended, so that the kernel knows what to answer.
+            // The connection exists already, or has just ended. So the kernel can answer.
             Err(error) if matches!(error.raw_os_error(), Some(libc::EADDRNOTAVAIL | libc::EADDRINUSE)) => {
                 self.put_back(opener, &packet, syn.tuple)
             }
@@ -353,8 +355,8 @@ impl Interceptor {
         }
     }
 
-    /// Why the engine does not take a connection of a class that wants it: its packets come from its device, so that they do not go the way of the SYN if
-    /// that is `bound` to the interface of arrival, and rules of others may drop them.
+    /// Why the engine does not take a connection of a class that wants the engine. The engine's packets come from its TUN device. So they do not take
+    /// the way of the SYN if that way is `bound` to the interface of arrival, and rules of the administrator may drop them.
     fn why_engine_does_not(&self, class: &ConnectionClass, syn: &Syn, bound: bool) -> Option<Reason> {
         if class.back().datapath != Datapath::Engine && !engine::answers(class) {
             None

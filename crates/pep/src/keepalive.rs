@@ -1,4 +1,4 @@
-//! How a half asks a silent peer whether it still exists.
+//! Keep-alive probes of a half to a silent peer.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use bentpipe_scenario::deployment::Side;
 
 /// Longest time between two questions, the default of Linux. After an answered question Linux also waits for this time.
 const INTERVAL: Duration = Duration::from_secs(75);
-/// How long a peer must be silent, and leave questions unanswered, until it is taken for gone: with the defaults of Linux, two hours and nine
-/// questions. A satellite link may be down for nearly as long without the loss of an idle connection.
+/// Time after which a silent peer counts as gone: with the defaults of Linux, two hours and nine unanswered probes. So an idle
+/// connection survives nearly as long an outage of the satellite.
 const GONE_AFTER: Duration = Duration::from_secs(7200 + 9 * 75);
 /// Fewest questions that are left unanswered before that, and the most that Linux accepts (`MAX_TCP_KEEPCNT`).
 const QUESTIONS: (u32, u32) = (9, 127);
@@ -17,9 +17,9 @@ const QUESTIONS: (u32, u32) = (9, 127);
 pub(crate) struct Keepalive {
     /// Silence before the first question.
     pub idle: Duration,
-    /// Time between two questions that nobody answers.
+    /// Time between two unanswered probes.
     pub interval: Duration,
-    /// Number of unanswered questions after which the peer is taken for gone.
+    /// Number of unanswered probes after which the peer counts as gone.
     pub questions: u32,
 }
 

@@ -1,16 +1,15 @@
-//! The bytes that come before a reset: the half that they are for is reset when its far end has acknowledged them, or when it makes no progress
-//! with them.
+//! The bytes before a reset: the receiving half is reset when its far end has acknowledged them, or when there is no progress.
 
 use std::time::{Duration, Instant};
 
-/// How often the number of bytes is looked at (chosen).
+/// Interval between two reads of the number of bytes (chosen).
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Progress with the last bytes of a half.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LastBytes {
     acknowledged: u64,
-    /// When the far end last acknowledged some.
+    /// Time of the peer's last acknowledgement of new bytes.
     progress_at: Instant,
     patience: Duration,
 }
@@ -20,7 +19,7 @@ pub(crate) struct LastBytes {
 pub(crate) struct Delivery {
     /// Bytes that the far end has acknowledged.
     pub acknowledged: u64,
-    /// Bytes that it has not acknowledged, or that have not been sent; at least 1 while more may come from the other half.
+    /// Bytes that are unacknowledged or unsent; at least 1 while the other half may send more.
     pub left: u64,
 }
 
@@ -30,7 +29,7 @@ impl LastBytes {
         Self { acknowledged: 0, progress_at: now, patience }
     }
 
-    /// Notes how far the delivery has come. True if the half is to be reset now.
+    /// Notes the progress of the delivery. Returns true if the half is to be reset now.
     pub fn are_over(&mut self, delivery: Delivery, now: Instant) -> bool {
         if delivery.acknowledged > self.acknowledged {
             self.acknowledged = delivery.acknowledged;

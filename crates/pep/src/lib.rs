@@ -1,8 +1,12 @@
-//! The proxy on a real link: it splits the TCP connections that its rules select, and the kernel forwards everything else.
+//! The proxy on a real link. It splits the TCP connections that its rules select; the kernel forwards everything else.
 //!
-//! Reading order: `rules` (what is installed in the packet filter and the routing tables), `interceptor` (who answers a SYN, and when),
-//! `half` (the halves of a connection, and who terminates them), `relay`, `connection` and `flow` (how bytes are moved between them), `daemon`
-//! (start and end).
+//! Reading order:
+//!
+//! * `rules`: what the proxy installs in the packet filter and the routing tables;
+//! * `interceptor`: who answers a SYN, and when;
+//! * `half`: the halves of a connection, and who terminates them;
+//! * `relay`, `connection` and `flow`: how bytes are moved between the halves;
+//! * `daemon`: start and end.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("the proxy is made of transparent sockets and the packet filter of Linux");

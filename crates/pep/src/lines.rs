@@ -42,7 +42,8 @@ pub(crate) fn write(file: File, reports: Receiver<Report>, shared: Arc<Shared>) 
                 Err(RecvTimeoutError::Timeout) if unflushed > 0 => {
                     if out.flush().is_err() {
                         shared.metrics.lines_lost.inc_by(unflushed);
-                        // Lines that the disk did not take are dropped: written again, a part of one could stand before the next.
+                        // Lines that could not be written are dropped: a second attempt could write a part of a line before the next
+                        // one.
                         let (file, _) = out.into_parts();
                         out = BufWriter::new(file);
                     }

@@ -1,4 +1,4 @@
-//! Marks of packets: the proxy uses six bits of them in a row, and leaves all others as they are.
+//! Marks of packets: the proxy uses six adjacent bits, and changes no others.
 
 use bentpipe_scenario::deployment::{Deployment, Opener};
 
@@ -11,18 +11,18 @@ pub(crate) const OPENERS: [Opener; 2] = [Opener::Clients, Opener::Satellite];
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Marks(u32);
 
-/// What a mark says of a packet. The highest of the six bits is set in all of them.
+/// Meaning of a mark. The highest of the six bits is set in all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// It is for a socket of a proxy, although its address is not local.
+    /// For a socket of a proxy, although the address is not local.
     Local,
     /// A socket of a proxy sends it towards the end that opened the connection.
     Ours,
     /// Only for looking up a route: it exists while the proxy of this slot runs.
     Alive(Slot),
-    /// A SYN that goes to the listening socket for connections which this side opens.
+    /// For a listening socket: a SYN of a connection that this side opens.
     PutBack(Slot, Opener),
-    /// It is for this thread of the engine, or has been sent by it.
+    /// For this thread of the engine, or sent by it.
     Engine(usize),
 }
 
@@ -60,7 +60,7 @@ impl Marks {
         format!("fwmark {:#x}/{:#x}", self.value(kind), self.0)
     }
 
-    /// The same for packets without any of the six bits.
+    /// The condition for packets without any of the six bits.
     pub fn selector_of_none(self) -> String {
         format!("fwmark 0/{:#x}", self.0)
     }

@@ -34,22 +34,22 @@ struct Why {
     reason: &'static str,
 }
 
-/// Why a new connection is forwarded untouched, or refused.
+/// Reason why a new connection is forwarded untouched, or refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reason {
     /// The limit of connections is reached.
     Connections,
     /// The limit of memory is reached.
     Memory,
-    /// The server cannot be reached, as the network will tell the client.
+    /// The server is unreachable; the network reports the error to the client.
     Unreachable,
     /// The proxy is about to end.
     Draining,
-    /// The packet filter of the administrator, or what else is on the machine, does not let the proxy's packets pass.
+    /// A packet filter of this machine does not admit the proxy's packets.
     Firewall,
     /// Rules, routes or devices of the proxy are missing.
     Rules,
-    /// The way out of the packet depends on the interface over which it came, and the engine's packets would go another way.
+    /// The route depends on the arrival interface of the packet, so the engine's packets would take another route.
     Route,
     /// The destination of the packet has been translated.
     Translated,
@@ -57,7 +57,7 @@ pub(crate) enum Reason {
     Helper,
     /// Options of TCP that hold between the ends only (MD5, AO, ENO).
     Signed,
-    /// The packet came by IPsec, or is to leave by it.
+    /// The packet arrived by IPsec, or would leave by it.
     Ipsec,
     /// Options of IP.
     Options,
@@ -65,14 +65,14 @@ pub(crate) enum Reason {
     Ttl,
     /// The limit of half-open connections is reached.
     HalfOpen,
-    /// That of one client is reached.
+    /// The limit of one client is reached.
     HalfOpenOfClient,
     /// The limit of connections of one client is reached.
     ConnectionsOfClient,
 }
 
 impl Reason {
-    /// Number that stands for no reason.
+    /// Number for no reason.
     pub const NONE: u8 = 0;
     const ALL: [Self; 16] = [
         Self::Connections,
@@ -138,7 +138,7 @@ pub(crate) struct Metrics {
     rtt: Family<OfSide, Histogram>,
     goodput: Family<OfSide, Histogram>,
     bypassed: Family<Why, Counter>,
-    /// What the counters of the rules said last, by the reason.
+    /// Last values of the rules' counters, by reason.
     untouched: Mutex<HashMap<&'static str, u64>>,
     refused: Counter,
     pub lines_lost: Counter,

@@ -1,7 +1,7 @@
-//! What others do to the rules, routes and settings of the proxy while it runs.
+//! What other programs do to the rules, routes and settings of the proxy while it runs.
 //!
-//! A reload of a firewall may remove all tables of the packet filter, the start of a network manager rules of policy routing. The kernel tells that
-//! something has changed; then it is compared with what was installed.
+//! A reload of a firewall may remove all tables of the packet filter. The start of a network manager may remove rules of policy routing.
+//! The kernel reports a change; then the proxy compares what is there with what it installed.
 
 use std::fs;
 use std::io;
@@ -23,12 +23,12 @@ use crate::shared::Shared;
 
 /// Multicast group of netlink for changes of nftables (`NFNLGRP_NFTABLES`).
 const PACKET_FILTER: u32 = 7;
-/// Those for devices, IPv4 routes, IPv4 rules, IPv6 routes and IPv6 rules (`RTNLGRP_LINK` and so on).
+/// Groups of devices, IPv4 routes, IPv4 rules, IPv6 routes and IPv6 rules (`RTNLGRP_LINK` and so on).
 const ROUTING: [u32; 5] = [1, 7, 8, 11, 19];
-/// How often everything is compared although the kernel has told nothing (chosen).
+/// Interval of comparisons without a report of the kernel (chosen).
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// What is installed, and sockets that tell of changes.
+/// The installed rules, and sockets that report changes.
 pub(crate) struct Outside {
     target: Target,
     /// The value of `tcp_early_demux` before any proxy ran.
@@ -91,12 +91,12 @@ impl Outside {
         NFT.run(&arguments, "").unwrap_or_default()
     }
 
-    /// True if it is time to compare although the kernel has told of no change.
+    /// True if a comparison is due without a report of the kernel.
     pub fn is_due(&self) -> bool {
         self.compared.elapsed() >= INTERVAL
     }
 
-    /// True if the kernel has told of a change since the last call.
+    /// True if the kernel reported a change since the last call.
     pub fn has_heard(&self) -> bool {
         let mut told = false;
         let mut buffer = Vec::with_capacity(64 << 10);
@@ -106,7 +106,7 @@ impl Outside {
                 match socket.recv(&mut buffer, 0) {
                     Ok(_) => told = true,
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    // Some messages were lost.
+                    // Reports of the kernel were lost.
                     Err(_) => {
                         told = true;
                         break;
@@ -117,7 +117,7 @@ impl Outside {
         told
     }
 
-    /// Compares what is there with what was installed, and installs what is missing.
+    /// Compares the present rules with the installed ones, and installs missing ones.
     pub fn compare(&mut self, deployment: &Deployment, diverting: bool) -> Result<Found, Error> {
         self.compared = Instant::now();
         let mut found = Found::Intact;
@@ -133,7 +133,7 @@ impl Outside {
     }
 }
 
-/// The rules of others in the packet filter, without what changes by itself.
+/// Returns the rules of other programs in the packet filter, without their counters.
 pub(crate) fn rules_of_others() -> String {
     let text = NFT.run(&["-s", "-t", "list", "ruleset"], "").unwrap_or_default();
     let mut others = String::new();
@@ -149,7 +149,7 @@ pub(crate) fn rules_of_others() -> String {
     others
 }
 
-/// Notes for each side whether routes depend on the interface over which its packets come.
+/// Notes for each side if routes depend on the arrival interface of its packets.
 pub(crate) fn note_routes_by_arrival(shared: &Shared) {
     let deployment = shared.deployment();
     let interfaces = &deployment.interfaces;
@@ -163,7 +163,7 @@ pub(crate) fn note_routes_by_arrival(shared: &Shared) {
     }
 }
 
-/// Whether a bridge has an interface as its port.
+/// Returns the bridge of which an interface is a port.
 pub(crate) fn bridge_of(name: &str) -> Option<String> {
     let master = fs::read_link(format!("/sys/class/net/{name}/brport/bridge")).ok()?;
     Some(master.file_name()?.to_string_lossy().into_owned())

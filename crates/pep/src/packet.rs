@@ -34,7 +34,7 @@ pub(crate) struct Syn {
     pub dscp: u8,
     /// Maximum segment size that it announces.
     pub mss: Option<u16>,
-    /// Where its TCP header begins.
+    /// Offset of the TCP header.
     tcp_at: usize,
 }
 
@@ -62,8 +62,7 @@ impl Syn {
         })
     }
 
-    /// Writes the checksum into the packet that this was read from. It may be missing, because senders on the same machine leave it to a network
-    /// card.
+    /// Writes the checksum into the packet, where it may be missing, because senders on the same machine leave it to a network card.
     pub fn complete_checksum(&self, packet: &mut [u8]) {
         let tcp = &mut packet[self.tcp_at..];
         tcp[16..18].fill(0);
@@ -105,7 +104,7 @@ fn mss(tcp: &[u8]) -> Option<u16> {
     }
 }
 
-/// Why a packet cannot be forwarded.
+/// Reason why a packet cannot be forwarded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unreachable {
     /// There is no route.
@@ -117,7 +116,7 @@ pub(crate) enum Unreachable {
 }
 
 impl Unreachable {
-    /// The reason that an error of sending stands for, if it is one of these.
+    /// Returns the reason for an error of sending, if it is one of these.
     pub fn of(error: &io::Error) -> Option<Self> {
         match error.raw_os_error()? {
             libc::ENETUNREACH => Some(Self::Network),
@@ -139,7 +138,7 @@ impl Unreachable {
     }
 }
 
-/// The ICMP error of a router at the address `router` for a packet that it cannot forward. `None` if the packet is too short to tell its sender.
+/// Returns the ICMP error of a router at `router` for a packet that it cannot forward; `None` if the packet is too short.
 pub(crate) fn unreachable(packet: &[u8], router: IpAddr, why: Unreachable) -> Option<Vec<u8>> {
     let is_v4 = packet.first()? >> 4 == 4;
     let (client, _, _, _) = if is_v4 { read_v4(packet)? } else { read_v6(packet)? };

@@ -8,21 +8,21 @@ use bentpipe_scenario::deployment::{ClientPrefix, Limits};
 
 use crate::metrics::Reason;
 
-/// One in this many places may be taken by half-open connections (chosen).
+/// Share of the places that half-open connections may take: one in this number (chosen).
 const HALF_OPEN_SHARE: u32 = 2;
-/// They may take this many in any case (chosen).
+/// Minimum number of places for half-open connections (chosen).
 const LEAST_HALF_OPEN: u32 = 16;
 
 /// Numbers of connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Count {
-    /// Those whose server has answered.
+    /// Connections whose server has answered.
     pub open: u32,
-    /// Those whose server has not answered.
+    /// Connections whose server has not answered.
     pub half_open: u32,
 }
 
-/// What may be taken.
+/// Limits of connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bounds {
     /// Connections, open and half-open.
@@ -33,7 +33,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// As configured, and at most so many `connections`.
+    /// The configured limits, with at most `connections` connections.
     pub fn new(limits: &Limits, connections: u32) -> Self {
         Self {
             connections,
@@ -50,7 +50,7 @@ impl Bounds {
 #[derive(Debug, Default)]
 struct Counts {
     all: Count,
-    /// Of each client that has connections.
+    /// Counts of each client with connections.
     of_clients: HashMap<IpAddr, Count>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct Places {
     counts: Arc<Mutex<Counts>>,
 }
 
-/// The place of one connection. It is free again when this is dropped.
+/// Place of one connection, which is free again when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     places: Places,

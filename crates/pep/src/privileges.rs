@@ -1,4 +1,4 @@
-//! Privileges: those that the proxy needs while it runs, and no others.
+//! Privileges: the proxy keeps only those that it needs while it runs.
 
 use caps::{CapSet, Capability, CapsHashSet};
 use nix::unistd::{User, setgid, setgroups, setuid};
@@ -10,8 +10,8 @@ pub(crate) const NEEDED: [Capability; 2] = [Capability::CAP_NET_ADMIN, Capabilit
 /// Useful for more pipes than an ordinary user may have.
 const USEFUL: Capability = Capability::CAP_SYS_RESOURCE;
 
-/// Keeps the privileges that the proxy and the programs that it starts need, and gives up all others. With `user` the process becomes that user.
-/// To be called before there are other threads.
+/// Keeps the privileges that the proxy and its child processes need, and drops all others. With `user` the process becomes that user.
+/// Must be called before there are other threads.
 pub(crate) fn give_up(user: Option<&str>) -> Result<(), Error> {
     let permitted = caps::read(None, CapSet::Permitted).map_err(failed)?;
     if let Some(missing) = NEEDED.iter().find(|capability| !permitted.contains(capability)) {

@@ -1,8 +1,8 @@
-//! The probe: a connection through the path of proxied ones, before any client's is diverted.
+//! The probe: a connection through the path of proxied ones, before any client's connection is diverted.
 //!
-//! Rules of the administrator may drop what the proxy's sockets send and receive. So a probe makes both halves of a connection between two addresses of
-//! hosts on both sides. What it sends is dropped at the very end, when it has passed all rules, and answers are put in by the TUN device of the proxy.
-//! If a packet is swallowed, the trace of the packet filter names the chain.
+//! Rules of the administrator may drop what the proxy's sockets send and receive. So a probe makes both halves of a connection between two
+//! addresses of hosts on both sides. The packets of the probe pass all rules and are dropped behind the last one. The TUN device of the proxy
+//! injects the answers. If a rule drops a packet, the trace of the packet filter names the chain.
 
 use std::fmt::Write;
 use std::io::Read;
@@ -40,24 +40,24 @@ const GROUP: u16 = 0x6280;
 const CLIENT_PORTS: std::ops::Range<u16> = 62_000..63_000;
 /// Port of the server (chosen: the discard service).
 const SERVER_PORT: u16 = 9;
-/// How long a packet may be under way within this machine (chosen).
+/// Maximum time of a packet within this machine (chosen).
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What stands in the way of the proxy's packets.
+/// An obstacle for the proxy's packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Obstacle {
-    /// Which packet of the probe was swallowed.
+    /// Packet of the probe that was dropped.
     step: Step,
     /// Over IPv4, or over IPv6.
     pub is_v4: bool,
-    /// Where a packet of the probe was swallowed.
+    /// Place where a packet of the probe was dropped.
     pub what: String,
     /// The command that admits it.
-    pub cure: String,
+    pub fix: String,
 }
 
 impl Obstacle {
-    /// True if it drops packets of the engine, and no others of the proxy.
+    /// True if the obstacle drops only packets of the engine.
     pub fn is_of_engine(&self) -> bool {
         self.step == Step::Engine
     }
@@ -74,7 +74,7 @@ enum Step {
     Syn,
     /// The answer of the server.
     ServerAnswer,
-    /// A packet that comes from a TUN device, as those of the engine do.
+    /// A packet from a TUN device, as those of the engine.
     Engine,
     /// No packet: rules would not translate the address of the SYN to the server.
     Translation,
@@ -149,7 +149,7 @@ impl Probe<'_> {
         let put_back = put_back.map_err(Error::at("a raw socket"))?;
         let alive = marks.value(Kind::Alive(self.slot));
         let step = Path { probe: self, sight, put_back, listeners, alive }.walk();
-        // What was sent by the device has been seen.
+        // Packets sent by the device have been read.
         let mut buffer = [0; 2048];
         while self.device.read(&mut buffer).is_ok() {}
         Ok(step)
@@ -161,7 +161,7 @@ impl Probe<'_> {
     }
 }
 
-/// The table of the probe. It is removed when this is dropped.
+/// The table of the probe, which is removed when this is dropped.
 struct Installed;
 
 impl Drop for Installed {
@@ -218,7 +218,7 @@ impl Probe<'_> {
         late = rules::LATE - 1,
         put_back = marks.is(Kind::PutBack(slot, Opener::Clients)),
         local = marks.set(Kind::Local),
-        // As the engine's packets: this mark leads into the device over which they come.
+        // The engine's packets also have a mark with a route into their device.
         of_device = marks.set(Kind::Alive(slot)),
         unset = marks.unset(),
         listeners = rules::listeners(ports, marks),
@@ -228,7 +228,7 @@ impl Probe<'_> {
     }
 }
 
-/// What a probe needs.
+/// Requirements of a probe.
 struct Path<'a> {
     probe: &'a Probe<'a>,
     sight: Sight,
@@ -238,7 +238,7 @@ struct Path<'a> {
     alive: u32,
 }
 
-/// Of a packet that has passed all rules.
+/// A packet that passed all rules.
 struct Left {
     ends: Ends,
     sequence: u32,
@@ -317,7 +317,7 @@ impl Path<'_> {
     fn put_in(&self, packet: &[u8]) {
         let mut whole = vec![0; VIRTIO_HEADER_LEN];
         whole.extend_from_slice(packet);
-        // If it cannot be written, nobody hears of it.
+        // If it cannot be written, the probe gets no answer.
         let _ = self.probe.device.write(&whole);
     }
 
@@ -363,7 +363,7 @@ fn left(packet: &[u8]) -> Option<Left> {
     Some(Left { ends, sequence: u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]) })
 }
 
-/// An address that a route leads to over one of these interfaces, and that is not this machine's.
+/// Returns an address behind one of these interfaces that does not belong to this machine.
 fn neighbour(patterns: &[String], is_v4: bool) -> Option<IpAddr> {
     let family = if is_v4 { "-4" } else { "-6" };
     let read = |arguments: &[&str]| -> Vec<Value> {
@@ -386,7 +386,7 @@ fn neighbour(patterns: &[String], is_v4: bool) -> Option<IpAddr> {
         let to = route["dst"].as_str().filter(|to| *to != "default").unwrap_or(elsewhere);
         let (network, length) = to.split_once('/').unwrap_or((to, "128"));
         let (network, length): (IpAddr, u32) = (network.parse().ok()?, length.parse().ok()?);
-        // Addresses that hosts rarely have, unless the route is to a single host, as on point-to-point links.
+        // Returns an address that hosts rarely have; on point-to-point links, the address of the host.
         let host = (if is_v4 { 32u32 } else { 128 }).saturating_sub(length).min(16);
         let last = (1u32 << host) - 1;
         let candidate = |step: u32| {
@@ -423,7 +423,7 @@ impl Trace {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn();
-        // It needs a moment to listen.
+        // The trace needs some time to start.
         thread::sleep(PATIENCE / 3);
         child.ok().map(Self)
     }
@@ -458,7 +458,7 @@ fn obstacle(step: Step, verdict: Option<(String, String)>, marks: Marks, tuple: 
         Step::Engine => "iifname \"bp-*\"".to_owned(),
         _ => marks.is_any(),
     };
-    let (by, cure) = match verdict {
+    let (by, fix) = match verdict {
         Some((chain, what)) => {
             (format!("by the chain {chain} ({what})"), format!("nft insert rule {chain} {admitted} accept"))
         }
@@ -475,7 +475,7 @@ fn obstacle(step: Step, verdict: Option<(String, String)>, marks: Marks, tuple: 
         }
         _ => "all connections are forwarded untouched".to_owned(),
     };
-    Obstacle { step, is_v4, what: format!("{version}: {words} is dropped {by}; {result}"), cure }
+    Obstacle { step, is_v4, what: format!("{version}: {words} is dropped {by}; {result}"), fix }
 }
 
 /// Rules that translate what a client sends, but not what the proxy sends in its name.
@@ -487,15 +487,15 @@ fn untranslated(chain: String) -> Obstacle {
             "the chain {chain} translates addresses by the interface of arrival, which packets of the proxy do not have; all connections are \
              forwarded untouched"
         ),
-        cure: "write its rule with the addresses of the clients (ip saddr) instead of iifname".to_owned(),
+        fix: "write its rule with the addresses of the clients (ip saddr) instead of iifname".to_owned(),
     }
 }
 
-/// What a person reads of obstacles.
+/// Describes obstacles for a person.
 pub(crate) fn words(obstacles: &[Obstacle]) -> String {
     obstacles
         .iter()
-        .map(|Obstacle { what, cure, .. }| format!("{what}; fix: {cure}"))
+        .map(|Obstacle { what, fix, .. }| format!("{what}; fix: {fix}"))
         .collect::<Vec<_>>()
         .join("\nbentpipe: ")
 }

@@ -25,9 +25,9 @@ use crate::shared::{Expected, Inbox, Shared};
 use crate::sight::Manner;
 use crate::sockets::{self, Accepted};
 
-/// Connections accepted at a time before others have their turn (chosen).
+/// Number of connections accepted before other events are handled (chosen).
 const ACCEPTED_AT_A_TIME: usize = 64;
-/// How often connections are sampled (chosen).
+/// Interval between two samples of connections (chosen).
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
 /// Connections sampled at a time before events have their turn (chosen: about half a millisecond if all are busy).
 const SAMPLED_AT_A_TIME: usize = 128;
@@ -35,20 +35,20 @@ const SAMPLED_AT_A_TIME: usize = 128;
 const EVENTS: usize = 512;
 const LISTENERS: u64 = 1 << 63;
 const INBOX: u64 = u64::MAX;
-/// Bits of a token that tell apart connections that used the same place in the slab one after the other.
+/// Bits of a token that distinguish successive connections in the same place of the slab.
 const GENERATION: u32 = 0x7fff_ffff;
 
-/// What others tell a relay.
+/// Messages of other threads to a relay.
 pub(crate) enum Message {
     /// The engine has an answer for a connection.
     Answer { token: u64, answer: Result<Half, Refusal> },
     /// The engine has moved the last byte of a connection.
     Over { token: u64, ending: Ending },
-    /// Somebody asks for a report of all connections.
+    /// Request for a report of all connections.
     Report(Sender<Vec<Report>>),
     /// The engine has answered a client's SYN, and the client has acknowledged that; or it has failed.
     Front { tuple: Tuple, answer: Result<Half, Refusal> },
-    /// The relay is to accept no more connections, and to end with the last one.
+    /// The relay shall accept no more connections, and end with the last one.
     Stop,
 }
 
@@ -56,9 +56,9 @@ pub(crate) enum Message {
 struct Entry {
     generation: u32,
     connection: Connection,
-    /// The connection is to have another turn without an event.
+    /// True if the connection gets another turn without an event.
     again: bool,
-    /// When the connection is to have another turn, if that is known.
+    /// Time of the connection's next turn, if known.
     alarm: Option<Instant>,
 }
 
@@ -72,11 +72,11 @@ pub(crate) struct Relay {
     generation: u32,
     pipes: Pipes,
     again: Vec<u64>,
-    /// Tokens of connections with alarms, the earliest first. Those whose connection has another alarm now are ignored.
+    /// Tokens of connections with alarms, the earliest first. Entries of replaced alarms are ignored.
     alarms: BinaryHeap<Reverse<(Instant, u64)>>,
     stopping: bool,
     number: usize,
-    /// When the last round of samples began.
+    /// Start of the last round of samples.
     sampled_at: Instant,
     /// During a round of samples: the place of the next connection in the slab, and the memory of those before it.
     sampling: Option<(usize, u64)>,
@@ -114,7 +114,7 @@ impl Relay {
         Ok((relay, inbox))
     }
 
-    /// Works until it is told to stop and the last connection has ended.
+    /// Works until a message ends it and the last connection has ended.
     pub fn run(mut self) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         while !(self.stopping && self.connections.is_empty()) {
@@ -152,7 +152,7 @@ impl Relay {
         Ok(())
     }
 
-    /// How long to wait for events; without end if there is nothing else to do.
+    /// Maximum time to wait for events; unlimited if there is nothing else to do.
     fn patience(&self) -> Option<Duration> {
         if !self.again.is_empty() || self.sampling.is_some() {
             return Some(Duration::ZERO);
@@ -162,7 +162,7 @@ impl Relay {
         alarm.into_iter().chain(sample).min()
     }
 
-    /// Gives their turns to connections whose time has come.
+    /// Gives a turn to each connection with a due alarm.
     fn ring_alarms(&mut self) {
         if self.alarms.is_empty() {
             return;
@@ -211,7 +211,7 @@ impl Relay {
                 }
                 Message::Report(sender) => {
                     let reports = self.connections.iter().map(|(_, entry)| entry.connection.report("open"));
-                    // Whoever asked may not wait any more.
+                    // The requester may have stopped waiting.
                     let _ = sender.send(reports.collect());
                 }
                 Message::Front { tuple, answer } => self.take_front_answer(tuple, answer),
@@ -238,7 +238,7 @@ impl Relay {
     /// Takes a connection that the kernel has accepted.
     fn take_accepted(&mut self, accepted: Accepted) {
         let Accepted { socket, tuple } = accepted;
-        // Only SYNs that the interceptor has put back come here. A client that needed longer than its patience is reset.
+        // Only SYNs from the interceptor arrive here. A client that exceeded its patience is reset.
         let Some(expected) = self.shared.expected().remove(&tuple) else { return };
         // If this kernel lacks an option, the connection is proxied without it.
         let _ = sockets::prepare(&socket, expected.class.front(), expected.class.split.buffer);
@@ -301,7 +301,7 @@ impl Relay {
         }
     }
 
-    /// Both halves are established.
+    /// Joins both halves when they are established.
     fn join(&mut self, key: usize, back: Half) {
         self.connections[key].connection.join(back);
         if self.hand_over(key) {
@@ -410,7 +410,7 @@ impl Relay {
     fn end(&mut self, key: usize, ending: Ending) {
         self.connections.remove(key).connection.end(&self.shared, ending);
         if self.connections.is_empty() {
-            // There will be no sample.
+            // No sample follows.
             self.shared.memory[self.number].store(0, Ordering::Relaxed);
         }
     }

@@ -32,7 +32,7 @@ pub struct Report {
 pub struct HalfReport {
     /// `satellite` or `clients`.
     pub side: String,
-    /// Congestion control of what the proxy sends there.
+    /// Congestion control of the proxy's data to there.
     pub cc: String,
     /// Payload bytes sent there.
     pub sent_bytes: u64,

@@ -1,7 +1,7 @@
 //! Routing tables and rules of policy routing of a proxy.
 //!
-//! The rules look at the bits of the mark that belong to the proxy, so that they match none but its packets. They are the first after that of the table
-//! `local`. Their protocol is `kernel`, because systemd-networkd removes those of all others when it starts.
+//! The rules look at the bits of the mark that belong to the proxy, so that they match only its packets. They come right after the rule of the
+//! table `local`. Their protocol is `kernel`, because systemd-networkd removes rules of other protocols when it starts.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -110,7 +110,7 @@ impl Drop for Arrival {
     }
 }
 
-/// What is there of them, as `ip` shows it.
+/// Returns the present ones, as `ip` shows them.
 pub(crate) fn state(slot: Slot) -> String {
     let mut text = String::new();
     let engine = engine::range(slot, engine::rules::MOST_THREADS);

@@ -1,14 +1,14 @@
-//! What is installed in the packet filter, and how it is removed again.
+//! What the proxy installs in the packet filter, and how the proxy removes it again.
 //!
-//! The kernel forwards everything that these rules do not name, and the rules of the administrator decide first: a SYN is looked at in the hook
-//! `forward`, after them, when its way out is known. If it belongs to a class, and can be split, it is shown to the proxy and dropped there.
-//! The proxy puts it back over the loopback device, and `tproxy` gives it to the listening socket. Any other packet is delivered to this machine
-//! only if `socket transparent` finds its connection.
+//! The kernel forwards everything that these rules do not name, and the rules of the administrator decide first. The hook `forward` looks at a SYN
+//! after them, when the device for the way out is known. A SYN that belongs to a class, and can be split, is reported to the proxy and dropped
+//! there. The proxy puts the SYN back over the loopback device, and `tproxy` gives it to the listening socket. Any other packet is delivered to this
+//! machine only if `socket transparent` finds its connection.
 //!
-//! SYNs are dropped only while the proxy runs: a policy route leads into its TUN device, and disappears with it.
+//! SYNs are dropped only while the proxy runs: a policy route leads into its TUN device, and disappears with the device.
 //!
-//! Both halves of a connection have the same addresses and ports. For connection tracking the half of the clients is in a zone of its own, and so
-//! is the direction of the other half that leaves. So the packet filter of the administrator sees both as established connections, and the half
+//! Both halves of a connection have the same addresses and ports. Connection tracking has a zone of its own for the half of the clients, and another
+//! for the packets that leave on the other half. So the packet filter of the administrator sees both halves as established connections, and the half
 //! over the satellite can pass a NAT.
 
 use std::fmt::Write;
@@ -60,9 +60,9 @@ fn word(opener: Opener) -> &'static str {
 
 /// SYNs that cannot be split, by the reason that is counted.
 const UNSPLIT: [(Reason, &[&str]); 6] = [
-    // The destination was translated, or a helper reads the connection: both belong to the administrator.
+    // The destination was translated, or a helper reads the connection: both are settings of the administrator.
     (Reason::Translated, &["ct status dnat"]),
-    // The bit 13 of the status (IPS_HELPER), which nft has no word for. `ct helper` is that of the connection which this one belongs to.
+    // Bit 13 of the status (IPS_HELPER), for which nft has no word. `ct helper` is the helper of the expected connection's master.
     (Reason::Helper, &["ct status & 0x2000 == 0x2000"]),
     // TCP MD5, TCP-AO, TCP-ENO and alternate checksums are agreements between the ends.
     (
@@ -70,7 +70,7 @@ const UNSPLIT: [(Reason, &[&str]); 6] = [
         &["tcp option 19 exists", "tcp option 29 exists", "tcp option 69 exists", "tcp option 14 exists"],
     ),
     (Reason::Ipsec, &["meta secpath exists", "rt ipsec exists"]),
-    // Options of IP are for the routers on the way. A TTL near its ends counts routers (traceroute) or proves that there are none (RFC 5082).
+    // IP options are for routers on the path. A TTL near its ends counts routers (traceroute) or proves that there are none (RFC 5082).
     (Reason::Options, &["ip hdrlength > 5", "ip6 nexthdr != 6"]),
     (Reason::Ttl, &["ip ttl < 16", "ip ttl >= 250", "ip6 hoplimit < 16", "ip6 hoplimit >= 250"]),
 ];
@@ -105,7 +105,7 @@ fn counter(reason: Reason) -> String {
     format!("untouched-{}", reason.word())
 }
 
-/// How many SYNs the rules of all proxies have left alone, by the reason.
+/// Returns the numbers of SYNs that the rules of all proxies forwarded untouched, by reason.
 pub(crate) fn untouched() -> Vec<(Reason, u64)> {
     let text = NFT.run(&["list", "counters", "inet"], "").unwrap_or_default();
     let packets_of = |name: &str| -> u64 {
@@ -338,7 +338,7 @@ fn joined(items: impl Iterator<Item = impl ToString>) -> String {
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// A set of the packet filter. It refuses names that another one covers.
+/// A set of the packet filter, which must not contain a name twice.
 fn names(interfaces: &[String]) -> String {
     let covered = |at: usize, name: &String| {
         interfaces.iter().enumerate().any(|(other, pattern)| {
@@ -349,8 +349,8 @@ fn names(interfaces: &[String]) -> String {
     format!("{{ {} }}", joined(kept.map(|(_, name)| format!("\"{name}\""))))
 }
 
-/// Installs the rules of the packet filter, in one transaction. The sets of connections and the counters keep what they have.
-/// The classes divert SYNs only if `diverting`.
+/// Installs the rules of the packet filter in one transaction. Sets of connections and counters keep their contents. The classes divert
+/// SYNs only if `diverting`.
 pub(crate) fn install(
     deployment: &Deployment,
     target: Target,
@@ -363,9 +363,10 @@ pub(crate) fn install(
     Ok(nft(&format!("table inet {table}\nflush table inet {table}\n{plan}{classes}"))?)
 }
 
-/// Describes the rules and what they do, for a person to read. If possible, the packet filter checks them. Nothing is changed.
+/// Describes the rules and their effect for a person. If possible, the packet filter checks them. Changes nothing.
 ///
 /// # Errors
+///
 /// [`Error::Request`] if the packet filter would refuse them.
 pub fn check(deployment: &Deployment) -> Result<String, Error> {
     // The ports are known only when the proxy runs.
@@ -401,7 +402,7 @@ pub(crate) fn sample() -> String {
     plan(&deployment, Target::NONE, "1")
 }
 
-/// Describes what happens to the connections of a class.
+/// Describes the treatment of the connections of a class.
 fn description(class: &Class) -> String {
     let matches = &class.matches;
     let who = match matches.opener {
@@ -440,9 +441,10 @@ fn description(class: &Class) -> String {
     )
 }
 
-/// Removes the rules and routes of proxies that are gone. Those of running proxies stay. Returns the tables that were there.
+/// Removes the rules and routes of dead proxies, and keeps those of running ones. Returns the tables that were removed.
 ///
 /// # Errors
+///
 /// [`Error`] if the packet filter cannot be changed.
 pub fn clean() -> Result<Vec<&'static str>, Error> {
     let tables = NFT.run(&["list", "tables", "inet"], "")?;

@@ -11,7 +11,7 @@ use rustix::net::sockopt::socket_peercred;
 use crate::error::Error;
 use crate::slot::Slot;
 
-/// How often it is looked whether a proxy has ended (chosen).
+/// Interval between two checks whether a proxy has ended (chosen).
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A proxy that runs.
@@ -37,9 +37,11 @@ impl Running {
         self.slot.table()
     }
 
-    /// Tells the proxy to take no new connections, and to end with the last one or when its `drain` is over; told again it ends at once.
+    /// Requests that the proxy takes no new connections, and ends with the last one or after its `drain`. A second request ends it at
+    /// once.
     ///
     /// # Errors
+    ///
     /// [`Error::Missing`] without the right.
     pub fn tell_to_end(&self) -> Result<(), Error> {
         match kill(Pid::from_raw(self.process), Signal::SIGTERM) {

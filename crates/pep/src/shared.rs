@@ -1,4 +1,4 @@
-//! What the threads of the proxy share.
+//! State shared by the threads of the proxy.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -30,15 +30,15 @@ pub(crate) struct Shared {
     pub engine: Option<Arc<dyn Engine>>,
     /// Connections that exist or are being made.
     pub places: Places,
-    /// How many descriptors the process may have.
+    /// Limit of descriptors of the process.
     pub descriptors: Descriptors,
-    /// Why new connections are forwarded untouched; [`Reason::NONE`] if they are not.
+    /// Reason why new connections are forwarded untouched; [`Reason::NONE`] if they are split.
     bypass: AtomicU8,
-    /// What the last probe has met, in words.
+    /// Obstacles that the last probe found, in words.
     obstacles: Mutex<String>,
     /// The last probe has met something that drops packets of the engine only: over IPv4, over IPv6.
     engine_obstructed: [AtomicBool; 2],
-    /// By side of the opener: routes depend on the interface over which its packets come.
+    /// For each side of the opener: true if routes depend on the arrival interface of its packets.
     pub routes_by_arrival: [AtomicBool; 2],
     /// Memory in all buffers of each relay, in bytes.
     pub memory: Vec<AtomicU64>,
@@ -68,17 +68,18 @@ impl Expected {
     }
 }
 
-/// How many descriptors the process may have.
+/// Limit of descriptors of the process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Descriptors(pub u64);
 
 impl Descriptors {
     /// Descriptors for everything but connections (chosen).
     const RESERVE: u64 = 64;
-    /// One in this many of the others is for pipes (chosen), which two sockets of the kernel have between them only while bytes wait.
+    /// Share of the other descriptors for pipes: one in this number (chosen). Two sockets of the kernel have a pipe only while bytes
+    /// wait.
     const PIPES: u64 = 8;
 
-    /// Most connections. One has a socket for each half of the kernel.
+    /// Returns the maximum number of connections. A connection has a socket for each half of the kernel.
     pub fn allow(self, deployment: &Deployment) -> u32 {
         let free = self.0.saturating_sub(Self::RESERVE);
         let is_of_engine = |class: &Class| class.split.satellite.datapath == Datapath::Engine;
@@ -95,7 +96,7 @@ impl Descriptors {
     }
 }
 
-/// What a proxy has besides its configuration.
+/// Resources of a proxy besides its configuration.
 pub(crate) struct Resources {
     pub descriptors: Descriptors,
     pub engine: Option<Arc<dyn Engine>>,
@@ -135,7 +136,7 @@ impl Shared {
         ConnectionClass::of(self.deployment(), opener, tuple, way)
     }
 
-    /// Gives up a connection whose client has not taken the answer.
+    /// Removes a connection whose client did not accept the answer.
     pub fn give_up(&self, expected: Expected) {
         if let Some(half) = expected.half {
             half.abort();
@@ -163,7 +164,7 @@ impl Shared {
         self.memory.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum()
     }
 
-    /// Why all new connections are forwarded untouched, if they are.
+    /// Returns the reason why all new connections are forwarded untouched, if they are.
     pub fn bypass(&self) -> Option<Reason> {
         Reason::from_number(self.bypass.load(Ordering::Relaxed))
     }
@@ -172,12 +173,12 @@ impl Shared {
         self.bypass.store(reason.map_or(Reason::NONE, Reason::number), Ordering::Relaxed);
     }
 
-    /// What the last probe has met, in words; nothing if it has passed.
+    /// Returns the obstacles that the last probe found, in words; empty if it passed.
     pub fn obstacles(&self) -> String {
         self.obstacles.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes what a probe has met, and whether that drops packets of the engine only: over IPv4, over IPv6.
+    /// Notes the obstacles that a probe found, and whether they drop packets of the engine only: over IPv4, over IPv6.
     pub fn set_obstacles(&self, words: String, of_engine: [bool; 2]) {
         for (obstructed, is_met) in self.engine_obstructed.iter().zip(of_engine) {
             obstructed.store(is_met, Ordering::Relaxed);
@@ -185,12 +186,12 @@ impl Shared {
         *self.obstacles.lock().unwrap_or_else(PoisonError::into_inner) = words;
     }
 
-    /// True if rules of others drop packets of the engine in this IP version.
+    /// True if rules drop packets of the engine in this IP version.
     pub fn is_engine_obstructed(&self, is_v4: bool) -> bool {
         self.engine_obstructed[usize::from(!is_v4)].load(Ordering::Relaxed)
     }
 
-    /// Takes a place for a half-open connection of a client, or says why there is none.
+    /// Reserves a half-open connection of a client, or returns the limit that is reached.
     pub fn take_place(&self, client: IpAddr) -> Result<Place, Reason> {
         let deployment = self.deployment();
         let bounds = Bounds::new(&deployment.limits, self.most_connections());
@@ -216,7 +217,7 @@ impl<T> Inbox<T> {
         let _ = rustix::io::write(&self.wake_fd, &1u64.to_ne_bytes());
     }
 
-    /// All that has come, in order.
+    /// Returns all messages in order.
     pub fn drain(&self) -> VecDeque<T> {
         let _ = rustix::io::read(&self.wake_fd, &mut [0u8; 8]);
         std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))

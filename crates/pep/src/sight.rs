@@ -1,6 +1,6 @@
-//! How the proxy sees SYNs: the packet filter shows it those that may be split, after everything else has been decided about them.
+//! How the proxy sees SYNs: the packet filter reports those that may be split, after all other rules have decided about them.
 //!
-//! The kernel sends them over a netlink socket (nflog), each with its mark and with the interface over which it was about to leave.
+//! The kernel sends a report over a netlink socket (nflog). It has the SYN, its mark and the interface over which it was about to leave.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,7 +19,7 @@ use crate::slot::{SLOTS, Slot};
 
 /// First group of nflog that the proxy uses (chosen).
 const GROUP: u16 = 0x6270;
-/// Buffer of the kernel for one SYN, with room for what it adds (chosen).
+/// Kernel buffer per SYN, with room for the metadata (chosen).
 const MESSAGE: u32 = 1024;
 /// Largest packet with its attributes.
 const LARGEST: usize = 68 << 10;
@@ -36,7 +36,7 @@ pub(crate) fn group_of_asked(slot: Slot) -> u16 {
     GROUP + 2 * u16::from(SLOTS) + u16::from(slot.0)
 }
 
-/// How a SYN was about to leave this router.
+/// Way of a SYN out of this router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Way {
     /// Its mark.
@@ -45,16 +45,16 @@ pub(crate) struct Way {
     pub out: u32,
 }
 
-/// What a SYN asks of the half towards the server.
+/// Requirements of a SYN for the half towards the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Manner {
     /// Differentiated-services code point.
     pub dscp: u8,
-    /// Maximum segment size. A packet filter on the way may have made it smaller.
+    /// Maximum segment size, possibly reduced by a packet filter.
     pub mss: Option<u16>,
-    /// How it was about to leave.
+    /// Way of the SYN out of this router.
     pub way: Way,
-    /// Its interface is that of the way, whatever the routes say.
+    /// True to use the interface of this way for any routes.
     pub bound: bool,
     /// The proxy, if its client waits for the answer of the server, so that the client repeats its SYN itself.
     pub asks: Option<Slot>,
@@ -73,7 +73,7 @@ impl Sight {
         socket.bind_auto()?;
         // A kernel that refuses keeps its own size.
         let _ = sockopt::set_socket_recv_buffer_size_force(&socket, WAITING);
-        // The sender of a SYN that finds no room repeats it.
+        // A SYN lost for lack of space is repeated by its sender.
         socket.set_no_enobufs(true)?;
         let settings = vec![
             ConfigCmd::Bind.into(),

@@ -1,7 +1,7 @@
-//! Slots of the proxies in a network namespace: one proxy takes new connections, and an older one beside it may finish those that it has.
+//! Slots of the proxies in a network namespace: one proxy takes new connections, and an older one may finish those that it has.
 //!
-//! A slot is held by an abstract socket, whose name belongs to the network namespace and is free again when the process ends. All that a proxy
-//! installs has names and numbers of its slot, so that two proxies do not disturb each other.
+//! An abstract socket holds a slot. The name of the socket belongs to the network namespace and is free again when the process ends. All that a
+//! proxy installs has names and numbers of its slot, so that two proxies do not disturb each other.
 
 use std::io::{self, Read, Write};
 use std::os::linux::net::SocketAddrExt;
@@ -18,12 +18,12 @@ use crate::reverse_path;
 
 /// Most proxies at a time.
 pub(crate) const SLOTS: u8 = 2;
-/// What a newer proxy says to an older one.
+/// Message of a newer proxy to an older one.
 const FINISH: &[u8] = b"finish\n";
-/// How long an older proxy may take to stop diverting (chosen).
+/// Maximum time of an older proxy to stop diverting (chosen).
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Number of a slot, from which the names of what belongs to it follow.
+/// Number of a slot, which is part of the names of its resources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Slot(pub u8);
 
@@ -32,7 +32,7 @@ impl Slot {
         (0..SLOTS).map(Self)
     }
 
-    /// Opens the TUN device that shows that this process lives. Only packets of the probe go through it.
+    /// Opens the TUN device that shows that this process lives. Only packets of the probe pass it.
     pub fn open_device(self) -> Result<Device, Error> {
         let name = self.device();
         let config = DeviceConfig { name: Some(name.to_owned()), networks: Vec::new(), mtu: 1500 };
@@ -104,8 +104,8 @@ pub(crate) fn hold(take_over: bool) -> Result<(Held, Option<UnixStream>), Error>
     Ok((Held { slot: free, requests }, others.pop()))
 }
 
-/// Whether a newer proxy asks this one to finish. Only root and the user of this process may; a process that only checks whether the slot is held
-/// sends nothing.
+/// True if a newer proxy requests that this one finish. Only root and the user of this process may; a process that only checks if the
+/// slot is held sends nothing.
 fn says_finish(mut stream: &UnixStream) -> bool {
     let permitted = socket_peercred(stream)
         .is_ok_and(|peer| peer.uid.is_root() || peer.uid.as_raw() == nix::unistd::getuid().as_raw());

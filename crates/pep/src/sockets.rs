@@ -14,17 +14,17 @@ use crate::packet::Tuple;
 use crate::sight::{Manner, Way};
 use crate::slot::Slot;
 
-/// Priority by which the packet filter knows SYNs that are passed on untouched.
+/// Priority that marks SYNs which are forwarded untouched for the packet filter.
 pub(crate) const PASSING: &str = "6270:1";
 const PASSING_NUMBER: i32 = 0x6270_0001;
-/// The first of the priorities by which it knows what sockets send whose SYNs leave one for each SYN of a client.
+/// First priority for the packet filter of sockets whose SYNs are controlled: one leaves for each SYN of a client.
 const ASKING: i32 = 0x6270_0002;
 /// Smallest and largest maximum segment size that Linux accepts for a socket (`TCP_MIN_MSS`, `MAX_TCP_WINDOW`).
 const MSS: std::ops::RangeInclusive<u16> = 88..=32_767;
 /// Connections that may wait to be accepted by a thread (chosen).
 const BACKLOG: i32 = 16_384;
 
-/// Where the listening sockets are.
+/// Ports of the listening sockets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ports {
     /// Port at 127.0.0.1.
@@ -169,7 +169,7 @@ pub(crate) fn prepare(socket: &Socket, side: &Side, buffer: Option<u64>) -> io::
         set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes_per_s)?;
     }
     if let Some(buffer) = buffer {
-        // The kernel doubles it for what it needs besides payload.
+        // The kernel doubles this value for its own needs besides payload.
         let bytes = i32::try_from(buffer).unwrap_or(i32::MAX / 2);
         set(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes)?;
     }
@@ -190,8 +190,8 @@ pub(crate) fn try_congestion_control(name: &str) -> io::Result<()> {
     choose_congestion_control(&socket, name)
 }
 
-/// Bounds what waits in a half of the kernel for its first transmission by two bandwidth-delay products, as measured: enough for the sender never
-/// to run dry, and no more. The kernel itself bounds what has been sent and waits for being acknowledged.
+/// Sets TCP_NOTSENT_LOWAT of a half of the kernel to two bandwidth-delay products (measured), so that the sender always has data and
+/// stores little more. The kernel bounds sent and unacknowledged data itself.
 pub(crate) fn keep_unsent_below(half: &Half, telemetry: &Telemetry, split: &Split, last: &mut u32) {
     let Half::Kernel(socket) = half else { return };
     if telemetry.delivery_rate_bps == 0 {
@@ -243,14 +243,14 @@ fn plain(address: SocketAddr) -> SocketAddr {
 
 /// Makes a connection end with a RST when its socket is closed.
 pub(crate) fn reset(socket: &impl AsFd) {
-    // A socket that is already gone needs no RST.
+    // A closed socket needs no RST.
     let _ = SockRef::from(&socket.as_fd()).set_linger(Some(Duration::ZERO));
 }
 
 /// Sends a FIN: everything for this peer has been written, and arrives even if the socket is closed now.
 pub(crate) fn end(socket: &impl AsFd) {
     let socket = SockRef::from(socket);
-    // The peer may be gone already; then there is nobody to tell.
+    // If the peer is gone, no RST is needed.
     let _ = socket.set_linger(None).and_then(|()| socket.shutdown(Shutdown::Write));
 }
 
@@ -273,7 +273,7 @@ pub(crate) fn address_towards(host: IpAddr, mark: u32) -> io::Result<IpAddr> {
     Ok(socket.local_addr()?.ip())
 }
 
-/// Sends whole IP packets as if they came from elsewhere.
+/// Sends whole IP packets with foreign source addresses.
 pub(crate) struct RawSender {
     v4: Socket,
     v6: Option<Socket>,
@@ -331,13 +331,13 @@ impl RawSender {
         }
     }
 
-    /// Sends `packet` to the host at `to`. It may be lost, like any packet.
+    /// Sends `packet` to the host at `to`, without a guarantee of delivery.
     pub fn send(&self, packet: &[u8], to: SocketAddr) -> io::Result<()> {
         let address = SockAddr::from(SocketAddr::new(to.ip(), 0));
         self.socket_for(to)?.send_to(packet, &address).map(drop)
     }
 
-    /// The same on this way.
+    /// Sends `packet` on this way.
     pub fn send_on(&self, way: Way, packet: &[u8], to: SocketAddr) -> io::Result<()> {
         let socket = self.socket_for(to)?;
         socket.set_mark(way.mark)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::half::{Half, Telemetry};
 
-/// Bytes of `struct tcp_info` in Linux 4.6 and later, up to the delivery rate; a newer kernel knows more.
+/// Bytes of `struct tcp_info` in Linux 4.6 and later, up to the delivery rate; newer kernels have more fields.
 const TCP_INFO: usize = 168;
 /// State of a connection that has ended, the first byte of `struct tcp_info`.
 const TCP_CLOSE: u8 = 7;
@@ -16,7 +16,7 @@ const FORWARD_ALLOC: usize = 4;
 const WMEM_QUEUED: usize = 5;
 
 impl Half {
-    /// State of the connection; all zero if the kernel does not tell.
+    /// Returns the state of the connection; all zero if the kernel does not report it.
     pub(crate) fn telemetry(&self) -> Telemetry {
         match self {
             Self::Engine(control) => control.telemetry(),
@@ -57,7 +57,7 @@ fn tcp_info(stream: &impl AsFd) -> Option<Telemetry> {
     let (mss, unacked, unsent) = (word(16), word(24), word(144));
     Some(Telemetry {
         srtt: micros(68),
-        // The kernel's largest number stands for "not measured yet".
+        // The kernel's largest number means "not measured yet".
         rtt_min: if word(148) == u32::MAX { Duration::ZERO } else { micros(148) },
         cwnd: word(80),
         acked_bytes: long(120),

@@ -1,7 +1,7 @@
 //! Rules of the administrator whose effect changes for a split connection.
 //!
-//! The hook `forward` sees the SYN of such a connection and nothing else of it, and connection tracking has two entries for it. So some rules do not mean
-//! what they meant. This finds them in the packet filter of this machine, by the words of which `nft -j` makes each rule.
+//! The hook `forward` sees only the SYN of such a connection, and connection tracking has two entries for the connection. So some rules do not mean
+//! what they meant. This module finds such rules in the packet filter of this machine, in the output of `nft -j`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,7 +23,7 @@ struct Kind {
     result: &'static str,
 }
 
-/// Words of rules that look at the interface over which a packet has come.
+/// Words of rules that read the arrival interface of a packet.
 const BY_ARRIVAL: &[&str] = &["meta iif", "meta iifname", "meta iifgroup"];
 
 const KINDS: [Kind; 7] = [
@@ -218,7 +218,7 @@ fn chain_of(entry: &Value, name: &str) -> Chain {
     ["family", "table", name].map(|key| entry[key].as_str().unwrap_or_default().to_owned())
 }
 
-/// Words of a rule: names of its statements and expressions, and what they look at.
+/// Returns the words of a rule: names of its statements and expressions, and their keys.
 fn words(value: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut rest = vec![value];

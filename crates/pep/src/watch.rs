@@ -13,12 +13,12 @@ use crate::relay::Message;
 use crate::rules;
 use crate::shared::{Inbox, Shared};
 
-/// How long the address may still be in use (chosen).
+/// Maximum time for which the address may still be in use (chosen).
 const RELEASE: Duration = Duration::from_secs(1);
-/// How long to wait for the reports of the relays (chosen).
+/// Maximum time to wait for the reports of the relays (chosen).
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A thread that answers. It ends, and its address is free, when this is dropped.
+/// A thread that answers requests. It ends, and its address is free, when this is dropped.
 pub(crate) struct Watch {
     server: Arc<Server>,
     thread: Option<JoinHandle<()>>,
@@ -35,7 +35,7 @@ impl Watch {
         let of_thread = Arc::clone(&server);
         let work = move || {
             for request in of_thread.incoming_requests() {
-                // A client that goes away does not need its answer.
+                // A client that has disconnected needs no answer.
                 let _ = answer(request, &shared, &relays);
             }
         };
@@ -87,7 +87,7 @@ fn answer(request: Request, shared: &Shared, relays: &[Arc<Inbox<Message>>]) -> 
     request.respond(Response::from_string(body).with_status_code(status).with_header(header))
 }
 
-/// Whether the client asks for OpenMetrics, as Prometheus does.
+/// True if the client requests OpenMetrics, as Prometheus does.
 fn accepts_open_metrics(request: &Request) -> bool {
     let mut accepted = request.headers().iter().filter(|header| header.field.equiv("Accept"));
     accepted.any(|header| header.value.as_str().contains("application/openmetrics-text"))

@@ -4,14 +4,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::algorithm::resolve_cc;
+use crate::buffer;
 use crate::check::check;
 use crate::deployment::{Class, Deployment};
 use crate::describe::world;
+use crate::draw;
 use crate::embedded::{self, ELEMENTS, SCENARIOS, names};
 use crate::error::{Error, Mistake, Place};
 use crate::file::{FilesRead, files_read_by, read_text};
 use crate::form::{self, Form, Report};
-use crate::model::Scenario;
+use crate::model::{Draws, Scenario};
 use crate::parse;
 use crate::sky::{ConstellationGroup, Orbits};
 use crate::split;
@@ -193,19 +195,54 @@ impl Draft {
     /// # Errors
     /// [`Error::Mistakes`] with every mistake in the file and in the changes.
     pub fn scenario(&self) -> Result<Scenario, Error> {
-        let (scenario, read) = files_read_by(|| self.read_scenario());
+        self.scenario_for(None)
+    }
+
+    /// Returns the typed scenario with this seed in place of its own. The seed chooses the values that are drawn.
+    ///
+    /// # Errors
+    /// As [`Draft::scenario`].
+    pub fn scenario_for(&self, seed: Option<u64>) -> Result<Scenario, Error> {
+        let (scenario, read) = files_read_by(|| self.read_scenario(seed));
         self.note_files(read);
         scenario
     }
 
-    fn read_scenario(&self) -> Result<Scenario, Error> {
-        let root = self.table();
+    fn read_scenario(&self, seed: Option<u64>) -> Result<Scenario, Error> {
         let mut scenario = Scenario::unread(&self.name);
         let mut report = Report::default();
-        form::read(&self.root, "", &mut report, |form| world(form, &mut scenario, root.get("tcp")));
+        let drawn = draw::has_draws(&self.root).then(|| draw::drawn(&self.root, seed, &mut report));
+        if drawn.is_some() {
+            // Tables that are not drawn as they should be have no values to read.
+            report = report.unless_mistaken(Report::default())?;
+            let draft = self.clone();
+            scenario.draws = Draws::by(move |seed| draft.scenario_for(Some(seed)));
+        }
+        let root = drawn.as_ref().unwrap_or(&self.root);
+        if !buffer::has_depths(root) {
+            return self.read_tree(root, (scenario, seed), report);
+        }
+        let mut root = root.clone();
+        let mut without = root.clone();
+        buffer::without_depths(&mut without);
+        let known = self.read_tree(&without, (scenario.clone(), seed), Report::default())?;
+        buffer::with_bytes(&mut root, &known, &mut report);
+        self.read_tree(&root, (scenario, seed), report)
+    }
+
+    /// Reads `root` into `scenario`, of which only name and draws are known.
+    fn read_tree(
+        &self,
+        root: &Node,
+        (mut scenario, seed): (Scenario, Option<u64>),
+        mut report: Report,
+    ) -> Result<Scenario, Error> {
+        let tcp = root.as_table().and_then(|root| root.get("tcp"));
+        form::read(root, "", &mut report, |form| world(form, &mut scenario, tcp));
+        scenario.seed = seed.unwrap_or(scenario.seed);
         scenario.constellations.iter_mut().for_each(|group| self.load_elements(group, &mut report));
         if report.is_empty() {
-            check(&scenario, &self.root, &mut report);
+            check(&scenario, root, &mut report);
         }
         report.unless_mistaken(scenario)
     }

@@ -8,6 +8,10 @@ type Files = &'static [(&'static str, &'static str)];
 /// Scenarios, keyed by name.
 pub(crate) const SCENARIOS: Files = &[
     ("geo", include_str!("../scenarios/geo.toml")),
+    ("geo-access", include_str!("../scenarios/geo-access.toml")),
+    ("leo-access", include_str!("../scenarios/leo-access.toml")),
+    ("leo-moving", include_str!("../scenarios/leo-moving.toml")),
+    ("l-band", include_str!("../scenarios/l-band.toml")),
     ("geo-dumbbell", include_str!("../scenarios/geo-dumbbell.toml")),
     ("geo-single", include_str!("../scenarios/geo-single.toml")),
     ("geo-fairness", include_str!("../scenarios/geo-fairness.toml")),

@@ -8,12 +8,14 @@
 //! `examples/show.rs` reads a scenario, changes it and prints it.
 
 mod algorithm;
+mod buffer;
 mod builtin;
 mod check;
 mod connection;
 pub mod deployment;
 mod describe;
 mod draft;
+mod draw;
 mod embedded;
 mod error;
 mod file;
@@ -46,8 +48,8 @@ pub use file::{FilesRead, read_text};
 pub use kinds::{TRAFFIC_KINDS, medium_kinds, node_kinds};
 pub use members::{LinkId, Name, NodeId};
 pub use model::{
-    Connect, Esp, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Radio, Reveals, Routing,
-    Scenario, Streaming, Traffic, Transport,
+    Connect, Draws, Esp, FlowGroup, Idle, LinkGroup, NodeGroup, NodeKind, ProxyConfig, Radio, Reveals,
+    Routing, Scenario, Streaming, Traffic, Transport,
 };
 pub use routing::{NextHop, RoutingTable};
 pub use series::{Deliveries, Recordings, Repeat, Series};

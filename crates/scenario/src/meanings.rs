@@ -318,7 +318,10 @@ const KEYS: &[Meaning] = &[
     ("rate.repeat", "True: the trace restarts at its end. False: the link then carries nothing"),
     ("queue", "Queue in front of the transmitter; the packet that is being sent is not in it"),
     ("queue.kind", "Discipline"),
-    ("queue.limit", "Maximum that waits"),
+    (
+        "queue.limit",
+        "Maximum that waits. For a link of [link.NAME] also a time at the link's rate (`\"200 ms\"`), or a multiple of rate and round trip of the flows (`\"1 BDP\"`)",
+    ),
     ("theta", "Low priority is refused while more packets wait"),
     ("ordinary", "Room for ordinary packets"),
     ("queue.low", "Room for low priority"),
@@ -384,6 +387,7 @@ const KEYS: &[Meaning] = &[
     ("intervals", "Begin and end of each outage"),
     ("outages.every", "Period of the outages"),
     ("outages.length", "Length of each outage"),
+    ("outages.first", "Start of the first outage"),
     (
         "effect",
         "`pause`: the packet being sent continues after the outage. `cut`: it is lost. `cut-path`: packets on the path are lost also. `blind`: the transmitter goes on; packets that would arrive during the outage are lost",
@@ -670,6 +674,23 @@ const KEYS: &[Meaning] = &[
         "class.buffer",
         "Bytes kept in each direction until the other side acknowledges them. `auto`: as much as the kernel's buffers grow to, of which at most 2 measured BDP (256 KiB to 16 MiB) wait for their first transmission",
     ),
+    // Values that the seed chooses
+    ("draw", "Distribution of a value that the seed chooses. Such a table may replace any value"),
+    ("VALUE.from", "Bound for the lowest random numbers (`uniform`)"),
+    (
+        "VALUE.to",
+        "Bound for the highest random numbers (`uniform`), above or below `from`; of two whole numbers both may be drawn",
+    ),
+    ("VALUE.mean", "Mean (`normal`, `exponential`)"),
+    ("VALUE.deviation", "Standard deviation (`normal`)"),
+    ("VALUE.median", "Median (`log-normal`)"),
+    ("VALUE.sigma", "Standard deviation of the logarithm of the value (`log-normal`)"),
+    ("VALUE.values", "Values of which one is drawn (`one-of`)"),
+    ("VALUE.least", "Values below this become this (`normal`, `log-normal`, `exponential`)"),
+    ("VALUE.most", "Values above this become this (`normal`, `log-normal`, `exponential`)"),
+    ("VALUE.every", "Period of new draws: the value becomes a schedule in steps"),
+    ("VALUE.first", "Time of the second draw"),
+    ("VALUE.tied", "Name of a stream: tables with the same name draw the same quantile each time"),
 ];
 
 #[cfg(test)]

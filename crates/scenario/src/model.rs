@@ -1,5 +1,6 @@
 //! A typed and validated scenario, from which simulator and emulator build their worlds.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
@@ -15,6 +16,7 @@ use bentpipe_transports::dtn::RouterConfig;
 use bentpipe_transports::petra::RelayConfig;
 use bentpipe_weather::{Modem, Weather};
 
+use crate::error::Error;
 use crate::series::Recordings;
 use crate::sky::{ConstellationGroup, Position};
 use crate::split::Split;
@@ -42,9 +44,47 @@ pub struct Scenario {
     pub links: Vec<LinkGroup>,
     /// Groups of flows.
     pub flows: Vec<FlowGroup>,
+    /// What the seed chooses.
+    pub draws: Draws,
+}
+
+/// The scenario for each seed, where the seed chooses values; nothing if no value depends on the seed.
+#[derive(Clone, Default)]
+pub struct Draws(Option<Arc<ForSeed>>);
+
+type ForSeed = dyn Fn(u64) -> Result<Scenario, Error> + Send + Sync;
+
+impl Draws {
+    pub(crate) fn by(for_seed: impl Fn(u64) -> Result<Scenario, Error> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(for_seed)))
+    }
+}
+
+impl PartialEq for Draws {
+    /// Two scenarios are equal if their values are, whether these were drawn or written.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl std::fmt::Debug for Draws {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "Draws" } else { "no draws" })
+    }
 }
 
 impl Scenario {
+    /// Returns the scenario with the values that `seed` chooses.
+    ///
+    /// # Errors
+    /// [`Error::Mistakes`] if this seed chooses values that the scenario cannot have.
+    pub fn for_seed(&self, seed: u64) -> Result<Cow<'_, Self>, Error> {
+        match &self.draws.0 {
+            Some(for_seed) if seed != self.seed => for_seed(seed).map(Cow::Owned),
+            _ => Ok(Cow::Borrowed(self)),
+        }
+    }
+
     /// The flow group under comparison: the first that is not `fixed`, or else the first.
     pub fn compared_flow(&self) -> Option<&FlowGroup> {
         self.flows.iter().find(|group| !group.fixed).or(self.flows.first())
@@ -83,6 +123,7 @@ impl Scenario {
             nodes: Vec::new(),
             links: Vec::new(),
             flows: Vec::new(),
+            draws: Draws::default(),
         }
     }
 }
@@ -339,8 +380,8 @@ pub enum Traffic {
     },
     /// Repeated pages. The next page begins an idle time after the last byte was acknowledged.
     Pages {
-        /// Full segments per page.
-        segments: u32,
+        /// Payload bytes of a page.
+        bytes: u64,
         /// Time between the end of a page and the start of the next.
         idle: Idle,
         /// True for a new connection per page, false for one connection.

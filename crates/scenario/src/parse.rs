@@ -10,12 +10,17 @@ use toml::de::{DeTable, DeValue, Error as TomlError};
 use crate::error::{Error, Mistake, Place};
 use crate::tree::{Entry, Node, Table, Value};
 
+/// Maximum number of reported lines that are not TOML.
+const MOST_ERRORS: usize = 3;
+
 /// Parses the text of a whole file.
 pub(crate) fn document(file: &str, text: &str) -> Result<Table, Error> {
     let source = Source::new(file, text);
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        return Err(Error::Mistakes(errors.iter().map(|error| source.mistake(error)).collect()));
+        // After a few of them the file is probably none of TOML.
+        let first = errors.iter().take(MOST_ERRORS).map(|error| source.mistake(error));
+        return Err(Error::Mistakes(first.collect()));
     }
     Ok(source.table(table.get_ref()))
 }

@@ -5,6 +5,7 @@ use bentpipe_cc::Algorithm;
 
 pub use crate::deployment::keys as proxy;
 use crate::describe::world;
+use crate::draw;
 pub use crate::form::Key;
 use crate::form::list;
 use crate::model::Scenario;
@@ -24,7 +25,8 @@ pub struct Parameter {
 /// Returns the keys of a scenario file.
 pub fn scenario() -> Vec<Key> {
     let mut scenario = Scenario::unread("NAME");
-    list(None, |form| world(form, &mut scenario, None))
+    let written = list(None, |form| world(form, &mut scenario, None));
+    [written, list(Some("VALUE"), draw::keys)].concat()
 }
 
 /// Returns the parameters of the registered algorithm `name`.

@@ -491,7 +491,7 @@ fn only_what_means_the_same_is_suggested() {
     for (key, value) in [
         (rate, "1e300 Gbit/s"),
         (rate, "10 ms"),
-        ("link.satellite.queue.limit", "100 ms"),
+        ("link.satellite.queue.limit", "100 km"),
         ("duration", "3 MB"),
     ] {
         assert_eq!(suggested(key, value), None, "{key} = {value}");

@@ -149,7 +149,12 @@ fn traffic() {
     let idle = Idle::Exponential(Duration::from_secs(5));
     assert_eq!(
         of("{ page = \"50 segments\", idle = { exponential-mean = \"5 s\" }, fresh-connection = false }"),
-        Traffic::Pages { segments: 50, idle, fresh_connection: false }
+        Traffic::Pages { bytes: 50_000, idle, fresh_connection: false }
+    );
+    let idle = Idle::Fixed(Duration::ZERO);
+    assert_eq!(
+        of("{ kind = \"pages\", page = \"2 MiB\" }"),
+        Traffic::Pages { bytes: 2 << 20, idle, fresh_connection: true }
     );
     assert_eq!(
         of("{ kind = \"cbr\", rate = \"1 Mbit/s\", packet = \"210 bytes\" }"),

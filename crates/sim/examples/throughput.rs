@@ -1,11 +1,11 @@
-//! How fast the simulator is: `cargo run --profile dist -p bentpipe-sim --example throughput [NAME]...`
+//! Speed of the simulator: `cargo run --profile dist -p bentpipe-sim --example throughput [NAME]...`
 //!
-//! Prints, for worlds like `geo-dumbbell` of several sizes and for a single flow with a wide window, the data packets delivered end to end
-//! in a second of CPU time, with and without the time to build the world, and the memory that a flow takes at most, what the program takes
-//! without flows left out (of the first world asked for; later ones begin with what earlier ones needed).
+//! Prints the data packets delivered end to end per second of CPU time, with and without the time to build the world, and the memory of
+//! a flow. The worlds are like `geo-dumbbell` in several sizes, and one flow with a wide window. Memory is the maximum per flow,
+//! without the memory of the program itself; it is valid for the first requested world only.
 //!
-//! Dumbbells differ by how many flows share one and by nothing else: 20,000 flows live for 40 s each, all in one world or in many smaller
-//! ones, one after the other, each with a seed of its own. So the share of slow start is the same in all sizes.
+//! Dumbbells differ only in the number of flows that share one: 20,000 flows run for 40 s each, all in one world or in many smaller
+//! ones with a seed each. So the share of slow start is the same in all sizes.
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -34,7 +34,7 @@ fn peak_kib() -> f64 {
     line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// Runs a scenario with so many seeds, one after the other.
+/// Runs a scenario with the given number of seeds, one run at a time.
 fn measure(name: &str, (scenario, seeds): (&Scenario, u32), bare_kib: f64) {
     let flows = scenario.flows.iter().map(|group| group.count).sum::<u32>();
     let idle = Scenario { duration: Duration::ZERO, ..scenario.clone() };
@@ -64,7 +64,7 @@ fn measure(name: &str, (scenario, seeds): (&Scenario, u32), bare_kib: f64) {
     );
 }
 
-/// One flow that keeps its window at [`LARGE`] segments, over a link that loses data packets with this probability.
+/// One flow with a constant window of [`LARGE`] segments, over a link that loses data packets with probability `loss`.
 fn wide(loss: f64, duration: Duration) -> Scenario {
     let gbps = Rate::from_mbps(1000);
     let build = |_: &Start| -> Box<dyn CongestionControl> { Box::new(Steady(LARGE)) };
@@ -80,7 +80,7 @@ fn wide(loss: f64, duration: Duration) -> Scenario {
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    // A small world shows what the program takes.
+    // The memory of the program itself, measured with a small world.
     let secs = Duration::from_secs;
     run(&common::geo_bulk(1, Rate::from_mbps(10), secs(1)), &RunOptions::default())
         .expect("the world can be built");
@@ -88,7 +88,7 @@ fn main() {
     // A page of one segment each, and then nothing: what flows take that do not send.
     let mut idle = common::geo_bulk(20_000, Rate::from_mbps(10_000), secs(10));
     let rest = Idle::Fixed(secs(1000));
-    idle.flows[0].traffic = Traffic::Pages { segments: 1, idle: rest, fresh_connection: false };
+    idle.flows[0].traffic = Traffic::Pages { bytes: 960, idle: rest, fresh_connection: false };
     let dumbbells = |flows: u32| {
         let scenario = common::geo_bulk(flows, Rate::from_mbps(u64::from(flows / 2)), secs(40));
         (scenario, 20_000 / flows)

@@ -17,7 +17,7 @@ pub enum BuildError {
         link: String,
         /// `forward` or `reverse`.
         direction: &'static str,
-        /// What is wrong with it.
+        /// The mistake.
         error: ConfigError,
     },
     /// No way leads from the sender to the receiver, or back.
@@ -38,12 +38,12 @@ pub enum BuildError {
         /// Name of the node.
         node: String,
     },
-    /// A flow that cannot send what it is meant to.
+    /// A flow whose traffic cannot be sent.
     #[error("flow.{flow}: {what}")]
     Traffic {
         /// Name of the flow group.
         flow: String,
-        /// What is wrong with it.
+        /// The mistake.
         what: &'static str,
     },
 }

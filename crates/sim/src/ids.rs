@@ -1,6 +1,6 @@
-//! How the parts of a world are numbered.
+//! Numbers of the parts of a world.
 
-/// Index of a connection end: pairs stand together, the even one sends.
+/// Index of a connection end. The ends of a connection are neighbours; the even one sends.
 pub(crate) type EndId = u32;
 
 /// Index of a flow.

@@ -1,9 +1,8 @@
 //! The simulator: a world built from a scenario, and the event loop that runs it.
 //!
-//! [`run`] is all that most callers need. Reading order: `packet` (what travels), `engine::wheel` (when things happen), `world` and
-//! `network` (where), `app` (why), `host` (the connection ends), `simulation` (the event loop), `engine::follow` and `engine::process`
-//! (how packets and hosts are executed ahead of it), `observe` (what is told to those who look on, and what was measured). The results
-//! themselves stand in the crate `outcome`, checkers in `check`.
+//! [`run`] is enough for most callers. Reading order: `packet`, `engine::wheel` (the event queue), `world` and `network`, `app`, `host`
+//! (connection ends), `simulation` (the event loop), `engine::follow` and `engine::process` (execution ahead of the event loop),
+//! `observe` (observers and measurements). The types of results are in the crate `outcome`, checkers in `check`.
 
 mod app;
 mod engine;

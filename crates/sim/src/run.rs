@@ -15,16 +15,16 @@ use crate::options::{Ended, RunOptions};
 use crate::simulation::Simulation;
 use crate::world::World;
 
-/// What a run gave.
+/// Result of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunResult {
     /// The measurements.
     pub outcome: Outcome,
     /// Time series, if they were recorded.
     pub series: Option<Series>,
-    /// Why the run ended.
+    /// Reason for the end of the run.
     pub ended: Ended,
-    /// What broke the rules, if the run was verified. Empty if all is well.
+    /// Violations found by the checkers, if the run was verified.
     pub violations: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ fn conduct(
     Ok(result)
 }
 
-/// Runs the part before the measurement window. It is deterministic, so its results are those of the whole run until then.
+/// Runs the part before the measurement window. The run is deterministic, so its results are those of the whole run until then.
 fn run_until(
     scenario: &Scenario,
     options: &RunOptions<'_>,

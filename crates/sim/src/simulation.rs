@@ -1,4 +1,4 @@
-//! The simulation: its state, and the event loop that calls the other rooms.
+//! The simulation: its state, and the event loop.
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::Link;
@@ -72,7 +72,7 @@ impl<M: Monitor> Simulation<M> {
         let mut wheel = Wheel::new(until);
         let targets = Targets::add(&mut wheel, (&flows, &core), processes.len(), salts);
         targets.schedule(&mut wheel, &core);
-        // What grows bit by bit would leave holes in memory behind it.
+        // Vectors that grow step by step would leave holes in memory.
         let connections = flows.iter().filter(|flow| flow.transport == Transport::Tcp).count();
         let ends = Vec::with_capacity(2 * (connections + core.legs.len()));
         if processes.is_empty() {
@@ -173,8 +173,8 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// The monitor has been told of all that happens before this time: packets that came to shared links before are through, and those that
-    /// came to input channels have been taken in.
+    /// Time before which all events were reported to the monitor: earlier packets have passed the shared links, and have been read from
+    /// input channels.
     fn told_until(&self) -> Instant {
         self.processes.first_message(&self.pool).min(self.now - self.lookahead)
     }

@@ -32,44 +32,44 @@ use crate::packet::handle::{Label, PacketHandle};
 #[derive(Debug)]
 pub(crate) struct World {
     pub links: Vec<Link<PacketHandle>>,
-    /// The salt of each link, all different, for packets that come over several at the same time.
+    /// Salt of each link, all different, for simultaneous packets of several links.
     pub salts: Vec<u32>,
-    /// All routes, one after the other: each closed by [`ARRIVED`], or twice the hop that asks the routing table.
+    /// All routes: each ends with [`ARRIVED`], or with twice the hop that asks the routing table.
     pub routes: Vec<Hop>,
     pub flows: Vec<Flow>,
-    /// What the connections from one host to another know together.
+    /// State that connections from one host to another share.
     memories: BTreeMap<(NodeId, NodeId), PathMemory>,
     pub core: NetworkCore,
     /// Flows of PETRA between neighbouring relay entities.
     pub relayed: BTreeMap<[NodeId; 2], u32>,
 }
 
-/// One end of a connection and what the network must know of it.
+/// One end of a connection with its state in the network.
 pub(crate) struct End {
     pub connection: Connection,
-    /// When it is to be woken, in a world of processes.
+    /// Its timer, in a world of processes.
     pub timer: Timer,
-    /// Where its route begins.
+    /// Position of its route.
     pub route: u32,
     /// Bytes of headers of its packets.
     pub header_bytes: u32,
     /// What queues know of the origin of its packets.
     pub label: Label,
     pub flow: FlowId,
-    /// The leg that it belongs to: the first of a flow has the number of the flow, see [`Leg`] for the others.
+    /// Leg of the end: the first leg of a flow has the number of the flow; see [`Leg`] for the others.
     pub leg_id: u32,
     /// Index of the delays that it counts: the group of its flow, or [`NOT_COUNTED`].
     pub delays: u32,
-    /// What stands for it on the other side of a proxy.
+    /// Its counterpart on the other side of a proxy.
     pub relay: Relay,
-    /// How many connections used this place before; [`DEAD`] while its proxy is.
+    /// Number of earlier connections in this place; [`DEAD`] while its proxy is dead.
     pub incarnation: u32,
-    /// What the application wants to know.
+    /// Events that the application waits for.
     pub interest: Interest,
 }
 
 impl End {
-    /// Its application reads what arrives at once, and neither it nor a proxy cares when that is.
+    /// True if its application reads all data at once, and neither it nor a proxy depends on the time.
     #[inline]
     pub fn reads_at_once(&self) -> bool {
         self.relay == Relay::None && self.interest == Interest::Usual
@@ -82,23 +82,23 @@ pub(crate) const NOT_COUNTED: u32 = u32::MAX;
 /// Incarnation of an end whose proxy is dead.
 pub(crate) const DEAD: u32 = u32::MAX;
 
-/// One flow: its application, its connection and what it counted.
+/// One flow: its application, its connection and its counters.
 #[derive(Debug)]
 pub(crate) struct Flow {
     /// Index of its group in the scenario, and its own there.
     pub group: u32,
     pub index: u32,
     pub application: Application,
-    /// What carries it.
+    /// Its transport protocol.
     pub transport: Transport,
     /// The agents of a transport that is not TCP and not plain packets.
     pub session: Option<Box<Session>>,
-    /// When it begins.
+    /// Time of its start.
     pub start: Instant,
     pub header_bytes: u32,
-    /// What nodes on the way may know of its packets, if they are encrypted.
+    /// Information that nodes on the path have about its encrypted packets.
     pub reveals: Option<Reveals>,
-    /// Where the routes of sender and receiver begin.
+    /// Positions of the routes of sender and receiver.
     pub routes: [u32; 2],
     /// The nodes of sender and receiver.
     pub nodes: [NodeId; 2],
@@ -110,25 +110,25 @@ pub(crate) struct Flow {
     pub seeds: Rng,
     /// The sending end of its present connection.
     pub sender: Option<EndId>,
-    /// Bytes that its present connection was or is to be given.
+    /// Bytes that the application has for the present connection in all.
     pub wanted: u64,
     /// Bytes that it took.
     pub written: u64,
     /// Bytes whose completion was noted.
     pub noted: u64,
-    /// A gateway on its way acknowledges what has not arrived.
+    /// True if a gateway on its path acknowledges data that has not arrived.
     pub spoofed: bool,
-    /// Its legs behind proxies, in the order from sender to receiver.
+    /// Legs behind proxies, in the order from sender to receiver.
     pub onward: std::ops::Range<u32>,
     pub counts: Counts,
 }
 
-/// What a flow counts besides its connections.
+/// Counters of a flow besides those of its connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// What connections counted that are gone, once there are any: few flows have several.
+    /// Counters of former connections, if there are any; few flows have several.
     gone: Option<Box<Gone>>,
-    /// When the present file or page was begun; far before the first.
+    /// Start of the present file or page; far in the past before the first.
     pub begun: Instant,
     /// Files or pages completed.
     pub completed: u64,
@@ -136,7 +136,7 @@ pub(crate) struct Counts {
     pub completion_sum: Duration,
     /// Each complete page of a flow of pages.
     pub pages: Vec<Transfer>,
-    /// Its data packets that links lost.
+    /// Data packets that links lost.
     pub lost_packets: u64,
     /// Plain packets that arrived, copies not counted.
     pub plain_packets: u64,
@@ -145,12 +145,12 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What connections counted that are gone, to be read.
+    /// Returns the counters of former connections.
     pub fn of_gone(&self) -> Gone {
         self.gone.as_deref().cloned().unwrap_or_default()
     }
 
-    /// The same, to be changed.
+    /// Returns the counters of former connections for changes.
     pub fn gone(&mut self) -> &mut Gone {
         self.gone.get_or_insert_default()
     }
@@ -161,7 +161,7 @@ impl Counts {
     }
 }
 
-/// What the connections of a flow counted that are gone.
+/// Counters of former connections of a flow.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gone {
     /// Statistics of senders and of receivers.
@@ -170,9 +170,9 @@ pub(crate) struct Gone {
     pub acknowledged: u64,
     /// Smoothed round-trip time of the last of them.
     pub srtt: Option<Duration>,
-    /// Those of a client that ended before their time.
+    /// Connections of a client that ended early.
     pub failures: u64,
-    /// Why the connection ended before its time.
+    /// Reason for the early end of the connection.
     pub aborted: Option<&'static str>,
     /// True if a connection was established.
     pub connected: bool,
@@ -258,7 +258,7 @@ impl World {
         Ok(())
     }
 
-    /// True if a gateway on a route acknowledges in the name of others.
+    /// True if a gateway on a route acknowledges in the name of other hosts.
     fn is_spoofed(&self, route: u32, from: NodeId) -> bool {
         let passed = || self.links_from(route, from).into_iter().map(|link| self.core.head(link));
         !self.core.middleboxes.is_empty() && passed().any(|node| self.core.spoofs(node))
@@ -330,7 +330,7 @@ impl World {
         Ok(begin)
     }
 
-    /// The links on the way of a flow's data, as it is at the beginning.
+    /// Returns the links on the path of a flow's data at the start.
     pub fn links_of(&self, flow: &Flow) -> Vec<LinkId> {
         let legs = &self.core.legs[flow.onward.start as usize..flow.onward.end as usize];
         let onward = legs.iter().flat_map(|leg| self.links_from(leg.routes[0], leg.nodes[0]));
@@ -409,12 +409,12 @@ impl Flow {
         }
     }
 
-    /// Its name, as a member of its group.
+    /// Returns the name of the flow as a member of its group.
     pub fn name<'a>(&self, group: &'a FlowGroup) -> Name<'a> {
         Name::of_member(&group.name, self.index, group.count)
     }
 
-    /// Its name, as one of all flows of a scenario.
+    /// Returns the name of the flow among all flows of a scenario.
     pub fn name_in<'a>(&self, scenario: &'a Scenario) -> Name<'a> {
         self.name(&scenario.flows[self.group as usize])
     }
@@ -423,7 +423,7 @@ impl Flow {
 /// The configuration of a group's senders.
 fn sender_config(group: &FlowGroup) -> Arc<Config> {
     match group.traffic {
-        // An endless source never waits for room: spares a call into the connection for every ACK.
+        // An endless source never waits for room, which saves a call into the connection per ACK.
         Traffic::Bulk => Arc::new(Config { send_buffer: u64::MAX / 4, ..(*group.sender).clone() }),
         _ => group.sender.clone(),
     }
@@ -455,7 +455,7 @@ fn check_traffic(group: &FlowGroup) -> Result<(), BuildError> {
     match group.traffic {
         _ if group.sender.mss == 0 || group.receiver.mss == 0 => refuse("a segment holds at least one byte"),
         Traffic::File { bytes: 0 } => refuse("a file holds at least one byte"),
-        Traffic::Pages { segments: 0, .. } => refuse("a page holds at least one segment"),
+        Traffic::Pages { bytes: 0, .. } => refuse("a page holds at least one byte"),
         Traffic::Cbr { rate, .. } if rate.bps() == 0 => refuse("the rate is zero"),
         Traffic::Cbr { packet_bytes, .. } | Traffic::OnOff(on_off::Config { packet_bytes, .. })
             if packet_bytes <= group.headers() =>

@@ -1,5 +1,5 @@
-//! The partition of a world into logical processes, and packets that are followed ahead of time, change nothing: results, and everything
-//! that an observer sees, are those of the same world executed event by event. Nor does it matter whether somebody observes.
+//! Logical processes, and packets followed ahead of time, change nothing: results and observations are those of the same world executed
+//! event by event. Observing changes nothing either.
 
 mod common;
 
@@ -134,7 +134,7 @@ impl Observer for Digest {
     }
 }
 
-/// The results of a run that is observed and verified, and the hash of what the observer saw.
+/// Results of an observed and verified run, and the hash of the observations.
 fn observed(scenario: &Scenario, event_by_event: bool) -> (String, u64) {
     let mut digest = Digest::default();
     let options = RunOptions { verify: true, event_by_event, ..RunOptions::default() };
@@ -142,7 +142,7 @@ fn observed(scenario: &Scenario, event_by_event: bool) -> (String, u64) {
     (json(result), digest.0.finish())
 }
 
-/// Whether it shows how a world is executed, on how many threads, or that somebody observes.
+/// True if results depend on the kind of execution, the number of threads, or an observer.
 fn shows(scenario: &Scenario) -> bool {
     let silent = |threads| {
         let options = RunOptions { threads: NonZeroUsize::new(threads), ..RunOptions::default() };
@@ -181,8 +181,8 @@ fn nor_whether_packets_were() {
     assert_eq!(different(|seed| with_close_satellites(random_world(seed))), [0; 0], "seeds of worlds");
 }
 
-/// Data and ACKs of many flows come to the satellite at the same nanosecond, and deadlines fall on arrivals: with hosts ahead of the clock
-/// behind the far satellite, and with packets only behind the close one.
+/// Data and ACKs of many flows arrive at the satellite at the same nanosecond, and deadlines coincide with arrivals. Behind the far
+/// satellite hosts run ahead of the clock; behind the close one only packets do.
 #[test]
 fn not_even_where_everything_happens_at_the_same_time() {
     for (acks, mbps, delay) in [
@@ -235,7 +235,7 @@ fn nor_where_links_change_from_one_flow_to_another() {
     }
 }
 
-/// Whatever waits for the thread that fails ends, too, and tells the cause.
+/// All that wait for the failing thread end, too, and report the cause.
 #[test]
 fn an_algorithm_that_panics_on_one_of_two_threads_is_the_cause_that_is_told() {
     let build = |start: &Start| -> Box<dyn CongestionControl> {

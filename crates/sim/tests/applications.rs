@@ -1,4 +1,4 @@
-//! Applications over links: what they get when nothing is in their way, and what it costs them when something is.
+//! Applications over links: results on an empty path, and the effect of losses and delays.
 
 mod common;
 
@@ -46,11 +46,11 @@ fn a_video_with_room_arrives_in_time_over_either_transport() {
         // The first at 0 s, the last at 100 s.
         assert_eq!(stream.frames_sent, 2501);
         assert_eq!(stream.packet_drop_rate, 0.0);
-        // TCP begins with a window of two segments: some of the first frames are late.
-        // TFRC begins with one packet until the round trip is known, then with four in each: the backlog of the start is late.
+        // TCP begins with a window of two segments, so some of the first frames are late. TFRC begins with one packet until the round
+        // trip is known, then four per round trip, so the backlog of the start is late.
         let late = if transport == Transport::Tfrc { 0.12 } else { 0.01 };
         assert!(stream.frames_missed < late, "{transport:?}: {stream:?}");
-        // Not there yet at the end: what is on its way of 100 s.
+        // Packets in flight at the end of 100 s have not arrived.
         assert!(stream.real_time_index > 0.985, "{transport:?}: {stream:?}");
         assert!((180e3..220e3).contains(&flow.goodput_bps), "{transport:?}: {flow:?}");
     }

@@ -1,4 +1,4 @@
-//! Flows inside IPsec ESP: what it costs, what nodes on the way can no longer do, and what they still can if they are told which acknowledgement
+//! Flows inside IPsec ESP: its cost, and the functions of nodes on the path, with and without knowledge of which acknowledgement
 //! belongs to which data.
 
 use bentpipe_outcome::Outcome;
@@ -26,7 +26,7 @@ fn repairs(outcome: &Outcome) -> u64 {
     counted(outcome, "local_retransmissions")
 }
 
-/// Nobody can answer in the server's name: what is left is a connection from end to end with larger packets.
+/// No node can answer in the server's name, so the connection runs from end to end with larger packets.
 #[test]
 fn a_proxy_that_cannot_read_is_a_router() {
     let encrypted = outcome("geo-vsat", &["flow.bulk.esp=opaque"]);
@@ -48,7 +48,7 @@ fn snoop_repairs_what_it_can_match() {
     assert_eq!(repairs(&opaque), 0);
     assert!(repairs(&hashes) > 300 && repairs(&mapping) > 300);
     let goodput = |outcome: &Outcome| outcome.totals.goodput_bps;
-    // Of 1056 and of 1064 bytes 960 are payload; without ESP it is 960 of 1000. Nothing is to be cut out of an ACK here: there is no SACK.
+    // Of 1056 and of 1064 bytes 960 are payload, without ESP 960 of 1000. Without SACK, nothing must be removed from an ACK.
     let [by_hashes, by_mapping] = [&hashes, &mapping].map(|world| goodput(world) / goodput(&none));
     assert!((by_mapping * 1.056 - 1.0).abs() < 0.05, "{by_mapping}");
     assert!((by_hashes * 1.064 - 1.0).abs() < 0.05, "{by_hashes}");

@@ -1,4 +1,4 @@
-//! Schemes that need a node on the way: Snoop, XCP, P-XCP, BA-TCP, DVegas, SCPS-TP and PBS, each with sender, receiver and router together.
+//! Schemes that need a node on the path: Snoop, XCP, P-XCP, BA-TCP, DVegas, SCPS-TP and PBS, each with sender, receiver and router.
 
 mod common;
 
@@ -39,7 +39,7 @@ fn snoop_hides_the_losses_of_the_last_hop_from_the_sender() {
     assert!(5 * with.retransmitted_segments < without.retransmitted_segments, "{with:?} {without:?}");
 }
 
-/// The copies of Snoop are nobody's but its own: when it dies, the ends go on as if it had never been there.
+/// Only the agent uses its copies: when it dies, the ends continue as without it.
 #[test]
 fn a_transfer_outlives_its_snoop_agent() {
     let world = |dies_at: &str| {
@@ -75,8 +75,7 @@ fn wtcp_repairs_the_last_hop_and_keeps_its_losses_from_the_sender() {
     }
 }
 
-/// A receiver that knows nothing of XCP says so in the handshake, and the sender is New Reno over routers that would have told it more; a proxy in front
-/// of the receiver knows it.
+/// With a receiver without XCP the sender is New Reno, even over XCP routers; a proxy in front of the receiver supports XCP.
 #[test]
 fn xcp_finds_out_in_the_handshake_whether_the_far_end_knows_it() {
     let fair = |change: fn(&mut Scenario)| {
@@ -118,7 +117,7 @@ fn fuzzy_marks_keep_a_queue_from_overflowing() {
     }
 }
 
-/// Ten Mbit/s over a GEO satellite with `kind` in front of it, for flows of this algorithm.
+/// 10 Mbit/s over a GEO satellite behind a node of `kind`, for flows of this algorithm.
 fn shared(kind: NodeKind, cc: &str, loss: f64) -> Scenario {
     let tcp = Config { cc: Algorithm::from_name(cc).expect("registered"), ..paper_tcp(2_000) };
     let mut bulk = flows("bulk", 4, Traffic::Bulk, tcp);
@@ -134,7 +133,7 @@ fn recorded(scenario: &Scenario) -> (Outcome, Series) {
     (result.outcome, result.series.expect("recorded"))
 }
 
-/// What a run delivers after `from` seconds, in bits a second.
+/// Goodput after `from` seconds, in bit/s.
 fn late_goodput(scenario: &Scenario, from: u64) -> f64 {
     let early = Scenario { duration: Duration::from_secs(from), ..scenario.clone() };
     let bytes = |scenario: &Scenario| {
@@ -186,7 +185,7 @@ fn ba_tcp_takes_what_routers_give_and_leaves_the_queue_empty() {
     assert!(aided > 1.5 * unaided, "{aided} against {unaided}");
 }
 
-/// The queue beside the sender answers within frames; noise is no congestion to it.
+/// The queue at the sender reports within a frame; link errors do not count as congestion.
 #[test]
 fn dvegas_beside_its_queue_does_not_overflow_it_and_ignores_noise() {
     let beside = |kind: &str, loss: f64| {
@@ -245,7 +244,7 @@ fn scps_tp_keeps_its_window_through_an_outage_that_it_is_told_of() {
     let (told, before, after, late_bps) = run(middlebox("link-notices"));
     assert!(told.nodes[0].counters["outages_told"] > 0, "{:?}", told.nodes);
     assert!(after > 0.9 * before, "{before} segments before, {after} after");
-    // What was in flight when the outage began is believed lost once.
+    // Data in flight at the start of the outage counts as lost once.
     assert!(told.flows[0].timeouts <= 1, "{:?}", told.flows[0]);
     assert!(late_bps > 0.9 * 0.96 * 2e6, "{late_bps}");
     let (plain, ..) = run(NodeKind::Router);

@@ -1,4 +1,4 @@
-//! What lies between the links: each helper inside the network does for its flows what it is known for, and no more.
+//! Middleboxes: each has its documented effect on its flows, and no other.
 
 mod common;
 
@@ -53,7 +53,7 @@ fn a_decimator_lets_one_of_so_many_acks_through() {
     assert!(thinned.totals.goodput_bps > 0.7 * plain.totals.goodput_bps);
 }
 
-/// Two satellites; the first is out for a while, and `routing` knows it or not.
+/// Two satellites; the first has an outage, which `routing` avoids or not.
 fn two_satellites(routing: Routing, effect: OutageEffect) -> Outcome {
     let dumbbell = Dumbbell::geo(2, (Rate::from_mbps(4), Rate::from_mbps(4)), 200);
     let bulk = flows("bulk", 2, Traffic::Bulk, paper_tcp(400));
@@ -75,7 +75,7 @@ fn routes_that_avoid_outages_go_over_the_spare_link_meanwhile() {
     let evading = two_satellites(Routing::AvoidOutages, OutageEffect::CutPath);
     let spare = |outcome: &Outcome| outcome.links.iter().find(|link| link.name == "spare").cloned().unwrap();
     assert_eq!(spare(&fixed).delivered_packets, 0);
-    // Fifteen seconds at 2 Mbit/s, less what the change costs, and what still waits in the queue when the satellite is back.
+    // Fifteen seconds at 2 Mbit/s, minus the cost of the change and the packets still in the queue when the satellite is back.
     let carried = spare(&evading).delivered_packets;
     assert!((1_500..=3_750 + 200).contains(&carried), "{carried}");
     assert!(evading.totals.goodput_bps > 1.15 * fixed.totals.goodput_bps);

@@ -1,4 +1,4 @@
-//! Worlds under satellites that move: delays are those of the geometry, connections outlive handovers, nothing is lost but what must be.
+//! Worlds with moving satellites: delays follow the geometry, connections survive handovers, and only unavoidable losses occur.
 
 use bentpipe_orbit::PathTable;
 use bentpipe_outcome::Outcome;
@@ -27,7 +27,7 @@ fn path(scenario: &Scenario) -> PathTable {
     sky_paths(scenario, (group, &constellation), &[(0, 1)]).unwrap().remove(0).table
 }
 
-/// One segment there and its ACK back, once a second: a round trip takes twice the path and the transmissions.
+/// One segment and its ACK, once a second: a round trip takes twice the path and the transmissions.
 #[test]
 fn round_trips_are_as_long_as_the_paths() {
     for (name, isl_bps) in [("leo-iridium", 25e6), ("leo-teledesic", 155e6)] {
@@ -51,7 +51,7 @@ fn round_trips_are_as_long_as_the_paths() {
     }
 }
 
-/// The queue of a ground station is one curve, whatever satellite it stands before.
+/// The queue of a ground station is one curve, for all its satellites.
 #[test]
 fn the_curve_of_a_queue_goes_on_after_a_handover() {
     let scenario = world("leo-iridium", &["flow.bulk.count=1"]);
@@ -77,7 +77,7 @@ fn connections_outlive_handovers() {
         verified(&world("leo-iridium", &["constellation.iridium.in-flight=lost", "flow.bulk.count=1"]));
     let errors: u64 = lost.links.iter().map(|link| link.dropped_by_error).sum();
     assert!(errors > 0, "what is on a link that is given up is lost");
-    // Each handover loses at most what 53 ms and a queue of 50 hold on either link.
+    // Each handover loses at most the packets in 53 ms of flight and in a queue of 50 on either link.
     assert!(errors < 2 * 60 * table.handovers() as u64, "{errors}");
     assert!(lost.totals.goodput_bps > 0.9 * 1.5e6 * 960.0 / 1000.0, "{}", lost.totals.goodput_bps);
 }
@@ -150,7 +150,7 @@ const BENT_PIPE: &str = r#"
     traffic = { kind = "file", size = "50 MB" }
 "#;
 
-/// Thirty satellites leave gaps: what is sent into them is stranded, and TCP goes on when the next satellite rises.
+/// Thirty satellites leave gaps: packets sent in a gap are stranded, and TCP continues when the next satellite rises.
 #[test]
 fn bent_pipes_with_gaps_deliver_in_the_end() {
     let scenario = Draft::parse("bent-pipe.toml", BENT_PIPE).and_then(|draft| draft.scenario());
@@ -190,7 +190,7 @@ fn bundles_wait_for_the_passes_of_a_constellation() {
     assert!((0.2..0.9).contains(&without), "{without}");
     let dtn = verified(&scenario);
     assert_eq!((dtn.flows[0].delivered_bytes, dtn.flows[0].aborted), (20_000_000, None));
-    // What was on its way when a contact ended is lost, a round trip's worth for each: nothing else.
+    // Only packets in flight at the end of a contact are lost, a round trip's worth each.
     let lost = dtn.stranded_packets as f64 / dtn.flows[0].sent_segments as f64;
     assert!(lost < 0.01, "{lost}");
     let tcp = verified(&world("leo-iridium", &[low.as_slice(), &[file]].concat()));

@@ -39,7 +39,7 @@ fn a_star_of_vsats_works_over_every_access_scheme_and_is_the_same_every_time() {
             shared.carried_packets > 100 && shared.carried_packets <= shared.offered_packets,
             "{shared:?}"
         );
-        // What the links of the members say adds up to what the channel says; the rest waits or is on its way.
+        // The sums over the members' links equal the counters of the channel; the rest waits or is in flight.
         let links =
             one.links.iter().filter(|link| link.name.starts_with("spot") && link.direction == "reverse");
         let delivered: u64 = links.map(|link| link.delivered_packets).sum();
@@ -152,7 +152,7 @@ fn goodput_follows_the_modulation_and_code_of_the_weather() {
     assert_eq!(goodput_between(14, 20, storm), 0.0);
 }
 
-/// What the comment in the file says of the shower.
+/// Checks the numbers in the scenario's comment about the shower.
 #[test]
 fn the_shower_of_vsat_rain_takes_the_carrier_down_the_ladder_and_for_a_while_away() {
     let scenario = Draft::load("vsat-rain").unwrap().scenario().unwrap();

@@ -1,4 +1,4 @@
-//! What a run measures, in worlds in which it can be worked out.
+//! Measurements of a run, in worlds whose results can be computed by hand.
 
 mod common;
 
@@ -22,7 +22,7 @@ fn asymmetric(seconds: u32, window: u32) -> Scenario {
     asymmetric_with(seconds, window, (960, 40))
 }
 
-/// The same with so many bytes of payload and of headers.
+/// The same with the given sizes of payload and headers.
 fn asymmetric_with(seconds: u32, window: u32, (mss, header): (u32, u32)) -> Scenario {
     let text = format!(
         r#"
@@ -183,7 +183,7 @@ fn a_full_queue_delays_every_packet_by_its_length() {
     let run = |mbps: f64| outcome(&Draft::parse("full", &text(mbps)).unwrap().scenario().unwrap());
     let (light, full) = (run(1.0), run(10.0));
     assert_eq!(light.links[0].queueing_delay_ms, Some(0.0));
-    // An accepted packet finds 499 others and the rest of one transmission: 1.6 ms each.
+    // An accepted packet finds 499 other packets and the rest of one transmission: 1.6 ms each.
     let waited = full.links[0].queueing_delay_ms.unwrap();
     assert!((785.0..800.0).contains(&waited), "{waited}: the queue fills within a second");
     let one_way = full.groups[0].delays.one_way_delay.unwrap();
@@ -220,7 +220,7 @@ fn a_flow_without_results_says_why() {
     assert_eq!(open.flows[0].aborted, None);
 }
 
-/// Every copy is counted as delivered; what the link sends stays within its rate.
+/// Every copy counts as delivered; the packets that the link sends stay within its rate.
 #[test]
 fn duplicates_do_not_use_the_rate_of_the_link() {
     let mut scenario = asymmetric(60, 400);
@@ -254,7 +254,7 @@ fn the_window_of_measurement_leaves_the_warm_up_out() {
     let [w, e, p] = [&whole, &early, &window].map(|run| &run.links[0]);
     assert_eq!(w.delivered_packets, e.delivered_packets + p.delivered_packets);
     assert!((p.utilisation - 1.0).abs() < 1e-3, "{p:?}");
-    // A packet waits for what the window holds beyond the path: 330 · 1.6 ms less 502.85 ms of round trip.
+    // A packet waits for the part of the window beyond the BDP: 330 · 1.6 ms minus 502.85 ms of round trip.
     assert!((p.queueing_delay_ms.unwrap() - 25.15).abs() < 0.1, "{p:?}");
     let rtt = window.groups[0].delays.rtt.unwrap();
     let samples = |run: &Outcome| run.groups[0].delays.rtt.unwrap().samples;

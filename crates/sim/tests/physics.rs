@@ -39,7 +39,7 @@ fn geo_link(buffer: u32) -> LinkConfig {
 #[test]
 fn a_lossless_bulk_flow_fills_the_link() {
     for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
-        // A window of twice the path, and room for all of it.
+        // A window of twice the BDP, and queue space for all of it.
         let tcp = Config { recovery, ..paper_tcp(2_000) };
         let world = |secs| {
             pair(
@@ -122,7 +122,7 @@ fn a_file_takes_no_less_than_its_bytes_and_round_trips() {
 fn pages_on_fresh_connections_open_one_for_each() {
     let page = |fresh_connection| {
         let idle = Idle::Fixed(Duration::from_secs(1));
-        let traffic = Traffic::Pages { segments: 10, idle, fresh_connection };
+        let traffic = Traffic::Pages { bytes: 9_600, idle, fresh_connection };
         verified(&pair(geo_link(50), Duration::from_secs(200), vec![flows("web", 2, traffic, paper_tcp(64))]))
     };
     let (fresh, same) = (page(true), page(false));
@@ -149,7 +149,7 @@ fn constant_bit_rate_is_what_it_says_and_loses_what_does_not_fit() {
     };
     let below = run_at(5);
     assert_eq!(below.links[0].dropped_by_queue, 0);
-    // What was sent in the last 275 ms is still on its way.
+    // Data sent in the last 275 ms is still in flight.
     let share = below.totals.goodput_bps / (5e6 * PAYLOAD / WIRE);
     assert!((0.997..=1.0).contains(&share), "{share}");
     let above = run_at(20);
@@ -164,7 +164,7 @@ fn busy_world() -> Scenario {
     let mut bulk = flows("bulk", 5, Traffic::Bulk, paper_tcp(64));
     bulk.stagger = Duration::from_secs(1);
     let idle = Idle::Exponential(Duration::from_secs(2));
-    let web = flows("web", 3, Traffic::Pages { segments: 20, idle, fresh_connection: true }, paper_tcp(64));
+    let web = flows("web", 3, Traffic::Pages { bytes: 19_200, idle, fresh_connection: true }, paper_tcp(64));
     let rates = (Rate::from_mbps(10), Rate::from_mbps(10));
     let mut scenario =
         Dumbbell::geo(5, rates, 50).with_loss(1e-3).scenario(Duration::from_secs(60), vec![bulk, web]);

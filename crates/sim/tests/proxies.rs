@@ -1,4 +1,4 @@
-//! Proxies that split connections: what they gain, what bounds them, and what they lose when they die.
+//! Proxies that split connections: their gains, their limits, and their losses in a crash.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn kind(proxy: &ProxyConfig) -> NodeKind {
     NodeKind::Proxy(Box::new(proxy.clone()))
 }
 
-/// A flow over a GEO satellite that loses one packet in a thousand, with `west` in front of it.
+/// A flow over a GEO satellite that loses one packet in a thousand, behind the node `west`.
 fn lossy(west: NodeKind) -> Outcome {
     let bulk = flows("bulk", 1, Traffic::Bulk, paper_tcp(800));
     let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(10)), 200).with_loss(1e-3);
@@ -149,7 +149,7 @@ fn the_buffer_bounds_the_throughput_and_presses_back() {
     let expected = 64_000.0 * 8.0 / 0.548;
     let measured = outcome.totals.goodput_bps;
     assert!((0.85 * expected..expected).contains(&measured), "{measured} against {expected}");
-    // The client is held back: what waits at the proxy is its buffer and the window that it offers.
+    // Back-pressure on the client: the data at the proxy is its buffer and the window that it offers.
     let split = outcome.flows[0].split.as_ref().expect("a proxy is on the way");
     assert!(split.acked_undelivered_bytes <= 64_000 + 800 * 960, "{split:?}");
     assert!(split.acked_undelivered_bytes > 800 * 900, "{split:?}");
@@ -184,7 +184,7 @@ fn what_a_dead_proxy_had_acknowledged_is_lost_and_reported() {
 #[test]
 fn a_chain_of_proxies_serves_page_after_page() {
     let idle = Idle::Fixed(ms(100));
-    let pages = Traffic::Pages { segments: 20, idle, fresh_connection: true };
+    let pages = Traffic::Pages { bytes: 19_200, idle, fresh_connection: true };
     let dumbbell = Dumbbell::geo(2, (Rate::from_mbps(10), Rate::from_mbps(10)), 50).with_loss(0.01);
     let group = flows("web", 2, pages, Config { time_wait: ms(500), ..paper_tcp(64) });
     let mut scenario = dumbbell.scenario(Duration::from_secs(200), vec![group]);

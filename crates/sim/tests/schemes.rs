@@ -1,10 +1,10 @@
-//! What distinguishes each algorithm, seen from outside: small worlds, and bounds that its paper or arithmetic gives.
+//! Distinguishing behaviour of each algorithm, in small worlds, with bounds from its paper or by arithmetic.
 
 use bentpipe_outcome::{FlowOutcome, FlowSeries, Outcome, Series};
 use bentpipe_scenario::{Draft, Scenario};
 use bentpipe_sim::{RunOptions, run};
 
-/// One way and back over `geo-single`.
+/// Round-trip time of `geo-single`.
 const ROUND_TRIP_S: f64 = 0.5;
 
 /// A built-in world with its flows under `cc`; rate-based algorithms may pace.
@@ -49,31 +49,31 @@ fn at(curve: &[(f64, f64)], second: f64) -> f64 {
     curve.iter().take_while(|point| point.0 <= second).last().expect("it began before").1
 }
 
-/// Packets lost at random with this probability, on the way of the data.
+/// Packets of the data direction are lost at random with this probability.
 fn noise(probability: &str) -> String {
     format!("link.satellite.loss={{ kind = 'packet', rate = {probability}, data-only = true }}")
 }
 
-/// A receive window with room for the path and a full queue.
+/// A receive window with room for the BDP and a full queue.
 const ROOM: &str = "tcp.receive-window=2000 segments";
 const ONE_ACK_EACH: &str = "tcp.delayed-ack=off";
 
 /// Goodput of `cc` over `geo-single`, and that of Reno with SACK.
 fn beside_reno(cc: &str, changes: &[&str]) -> (f64, f64) {
     let of = |cc, changes| goodput_mbps(&world("geo-single", cc, changes));
-    // What only `cc` has is not Reno's.
+    // Parameters that only `cc` has are not Reno's.
     let common: Vec<_> =
         changes.iter().copied().filter(|change| !change.starts_with("flow.bulk.cc")).collect();
     (of(cc, changes), of("sack", &common))
 }
 
-/// `cc` gets at least so many times what Reno gets at this rate of random losses.
+/// Asserts that `cc` has at least `times` Reno's goodput at this rate of random losses.
 fn outdoes_reno(cc: &str, times: f64, loss: &str, changes: &[&str]) {
     let (own, reno) = beside_reno(cc, &[&[noise(loss).as_str()], changes].concat());
     assert!(own >= times * reno, "{cc} at {loss}: {own} Mbit/s, Reno {reno}");
 }
 
-/// The seconds from the repair of a single loss until the window is what it was.
+/// Returns the seconds from the repair of a single loss until the window has its former size.
 fn seconds_to_recover(cc: &str, window: u32) -> f64 {
     let window_is = format!("tcp.receive-window={window} segments");
     let lost = "link.satellite.loss={ kind = 'list', packets = [10000], data-only = true }";
@@ -99,7 +99,7 @@ fn reno_adds_a_segment_a_round_trip() {
     assert!((32.0..34.0).contains(&round_trips), "{round_trips}");
 }
 
-/// Senders alike in everything meet in front of one queue, often at the very same time: none of them is preferred.
+/// Identical senders share one queue, often at exactly the same time: none of them is preferred.
 #[test]
 fn equal_flows_get_equal_shares() {
     let ten = ["node.sender.count=10", "node.receiver.count=10", "flow.bulk.count=10"];
@@ -367,14 +367,14 @@ fn swift_repairs_further_losses_with_outstanding_segments() {
     assert!((swift - 10) as f64 <= most, "{swift} against {most}");
 }
 
-/// What is left of the goodput without losses at a loss rate of 1 %.
+/// Goodput at a loss rate of 1 %, divided by that without losses.
 fn share_kept(cc: &str) -> f64 {
     let [clean, noisy] =
         ["0.0", "1e-2"].map(|loss| goodput_mbps(&world("geo-single", cc, &[ROOM, &noise(loss)])));
     noisy / clean
 }
 
-/// Both tolerate some loss by design: version 1 any, version 3 two per cent of a round trip.
+/// Both tolerate some loss by design: version 1 any loss, version 3 two percent of a round trip.
 #[test]
 fn bbr_holds_its_rate_over_noise() {
     let shares = ["bbr", "bbr3"].map(share_kept);

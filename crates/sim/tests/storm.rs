@@ -185,7 +185,7 @@ impl Dice {
         Algorithm::from_name(entry.name).expect("registered")
     }
 
-    /// What both ends of a connection share.
+    /// Settings shared by both ends of a connection.
     fn common_tcp(&mut self) -> Config {
         Config {
             cc: self.algorithm(),
@@ -284,7 +284,7 @@ impl Dice {
         let (sender, receiver) = (self.tcp(&common), self.tcp(&common));
         let transport = self.pick(traffic.carriers());
         let options = self.options();
-        // Dice of their own: the other worlds stay what they were.
+        // A random stream of its own, so that the other worlds stay unchanged.
         let mut apart = Self(Rng::stream(self.0.clone().bits(), "encryption"));
         let reveals = apart.pick(&[Reveals::Nothing, Reveals::Hashes(8), Reveals::Mapping]);
         let encrypts = apart.one_in(6) && transport == Transport::Tcp;
@@ -336,8 +336,7 @@ impl Dice {
     fn endless(&mut self) -> Traffic {
         let idle_time = self.millis(0, 3_000);
         let idle = self.pick(&[Idle::Fixed(idle_time), Idle::Exponential(idle_time)]);
-        let pages =
-            Traffic::Pages { segments: self.between(1, 40) as u32, idle, fresh_connection: self.one_in(2) };
+        let pages = Traffic::Pages { bytes: self.between(1, 40_000), idle, fresh_connection: self.one_in(2) };
         let spacing = self.pick(&[Spacing::Even, Spacing::Uniform, Spacing::Exponential]);
         let rate = Rate::from_bps(self.between(8_000, 200_000));
         let cbr = Traffic::Cbr { rate, packet_bytes: 500, spacing };
@@ -365,7 +364,7 @@ impl Dice {
             let traffic = if endless { self.endless() } else { Traffic::File { bytes } };
             let mut group = self.flow_group(&format!("group{n}"), traffic);
             if let Traffic::File { bytes } = &mut group.traffic {
-                // What moves a few bytes in a round trip does not move a mountain in a day.
+                // A window of some bytes per round trip cannot carry a large file in a day.
                 let window = group.sender.send_buffer.min(group.receiver.receive_window.limit());
                 *bytes = (*bytes).min(20_000 * window);
             }
@@ -434,7 +433,8 @@ impl Dice {
         }
     }
 
-    /// Lets some worlds have relay entities, proxies or middleboxes on both sides of the satellite, and others a second satellite for outages of the first.
+    /// Adds to some worlds relay entities, proxies or middleboxes on both sides of the satellite, and to others a second satellite for
+    /// outages of the first.
     fn furnish(&mut self, scenario: &mut Scenario) {
         let relays = self.one_in(4);
         for side in 1..=2 {
@@ -463,7 +463,7 @@ impl Dice {
         }
     }
 
-    /// Lets some worlds have a constellation in place of their satellite, others rain over it, and others terminals that share a channel.
+    /// Replaces the satellite of some worlds by a constellation; others get rain, and others terminals that share a channel.
     fn raise(&mut self, scenario: &mut Scenario) {
         match self.between(0, 11) {
             0 | 1 => self.let_fly(scenario),
@@ -507,7 +507,7 @@ impl Dice {
         }];
         scenario.duration = scenario.duration.min(Duration::from_secs(10_000));
         for group in &mut scenario.flows {
-            // Whoever misses the report of a bundle, which no datagram is sure to bring, gives it up after two lifetimes.
+            // The report of a bundle may be lost in a datagram; the source stops waiting after two lifetimes.
             group.options.dtn.lifetime = Duration::from_secs(4_000);
             if let Traffic::File { bytes } = &mut group.traffic {
                 *bytes =
@@ -531,7 +531,7 @@ impl Dice {
             fec: None,
             ..satellite.clone()
         };
-        // The shower ends: what is not through by then has clear sky.
+        // The shower ends, so that all remaining packets have clear sky.
         modem.plan(&weather, Duration::from_secs(600)).apply(satellite);
     }
 
@@ -587,7 +587,7 @@ fn world(seed: u64) -> Scenario {
     scenario
 }
 
-/// What is wrong with a run.
+/// Returns the faults of a run.
 fn faults(scenario: &Scenario, result: &RunResult) -> Vec<String> {
     let mut faults = result.violations.clone();
     if result.ended != Ended::InTime {
@@ -611,8 +611,7 @@ fn faults(scenario: &Scenario, result: &RunResult) -> Vec<String> {
     faults
 }
 
-/// Runs a world; what is wrong, and whether a connection was aborted.
-/// What was wrong, whether a connection gave up, and how many packets the links delivered.
+/// Runs a world. Returns its faults, whether a connection was aborted, and the number of packets that the links delivered.
 fn storm(seed: u64) -> (Vec<String>, bool, u64) {
     let scenario = world(seed);
     let options = RunOptions { verify: true, max_events: Some(EVENT_BUDGET), ..RunOptions::default() };
@@ -662,8 +661,8 @@ fn every_world_ends_well() {
     assert!(aborted * 10 < worlds.max(10), "too many give up: {aborted} of {worlds}");
 }
 
-/// Neither observers, which make traced connections take the slow path through the engine, nor checkers, nor the partition of a world, nor the
-/// number of threads change what happens.
+/// Observers, checkers, the partition of a world and the number of threads do not change the results. Observers make traced connections
+/// take the slow path through the engine.
 #[test]
 fn neither_observers_nor_the_partition_nor_threads_change_anything() {
     let worlds = variable("BENTPIPE_STORM").map_or(40, |worlds| worlds / 4);

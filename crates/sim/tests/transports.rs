@@ -14,7 +14,7 @@ use bentpipe_transports::dtn::{Convergence, RouterConfig};
 use bentpipe_transports::petra::RelayConfig;
 use common::{Dumbbell, flows, paper_tcp};
 
-/// One flow over a GEO link of 10 Mbit/s and 550 ms that loses packets with this probability, data or not.
+/// One flow over a GEO link of 10 Mbit/s and 550 ms that loses packets with probability `loss`, data or not.
 fn geo(transport: Transport, traffic: Traffic, loss: f64) -> Scenario {
     let mut link = Dumbbell::geo(1, (Rate::from_mbps(100), Rate::from_mbps(10)), 200).with_loss(loss);
     link.satellite.loss.data_only = false;
@@ -29,7 +29,7 @@ fn outcome(scenario: &Scenario) -> Outcome {
     result.outcome
 }
 
-/// Packets that came back over the satellite, and the share of the time that they took.
+/// Returns the number of packets in the reverse direction of the satellite, and their share of the time.
 fn way_back(outcome: &Outcome) -> (u64, f64) {
     let link =
         outcome.links.iter().find(|link| (link.name.as_str(), link.direction) == ("satellite", "reverse"));
@@ -80,7 +80,7 @@ fn stp_carries_video_and_bulk() {
 #[test]
 fn streams_of_an_association_do_not_wait_for_each_other() {
     let missed = |transport| {
-        // Windows that are large enough even after four losses: what is late was held up.
+        // The windows are large enough even after four losses, so late packets were blocked by a hole.
         let video = bentpipe_traffic::mpeg::Config { rate_factor: 0.75, ..Default::default() };
         let stream = Streaming { playout_delay: Duration::from_millis(100), ..Streaming::default() };
         let mut scenario = geo(transport, Traffic::Video { video, stream }, 0.0);
@@ -91,7 +91,7 @@ fn streams_of_an_association_do_not_wait_for_each_other() {
         outcome(&scenario).flows[0].stream.unwrap().frames_missed
     };
     let (tcp, sctp) = (missed(Transport::Tcp), missed(Transport::Sctp));
-    // TCP holds everything behind a hole for a round trip, SCTP what is in the same stream.
+    // After a loss TCP blocks all later data for a round trip, SCTP only data of the same stream.
     assert!(sctp > 0.0 && sctp < 0.8 * tcp, "SCTP {sctp}, TCP {tcp}");
 }
 
@@ -152,7 +152,7 @@ fn geo_stp_is_bound_by_its_way_and_tcp_by_its_way_back() {
     assert!((least..least + 10.0).contains(&stp), "{stp} s, at least {least}");
 }
 
-/// The second path of 4 Mbit/s carries 60 s of outage, less the timeout that tells of it and a slow start; TCP has nothing then.
+/// The second path of 4 Mbit/s carries 60 s of outage, minus the timeout that detects it and a slow start; TCP carries nothing then.
 #[test]
 fn geo_sctp_carries_on_where_tcp_waits() {
     let world = builtin("geo-sctp").unwrap();
@@ -202,7 +202,7 @@ fn bundles_cross_contacts_that_never_overlap() {
     let (dtn, tcp) = (&outcome.flows[0], &outcome.flows[1]);
     assert_eq!((tcp.delivered_bytes, tcp.aborted), (0, Some("timed out")));
     assert_eq!((dtn.delivered_bytes, dtn.aborted), (20_000_000, None));
-    // The reports of the second contact come back with the third pass over the buoy.
+    // The reports of the second contact return with the third pass over the buoy.
     let done = dtn.completion_s.unwrap();
     assert!((190.0 * 60.0..190.5 * 60.0).contains(&done), "{done} s");
     let bundles = dtn.bundles.unwrap();
@@ -213,7 +213,7 @@ fn bundles_cross_contacts_that_never_overlap() {
     );
     let kept = outcome.nodes[0].counters["most_stored_bytes"] as f64;
     assert!((14e6..256e3 / 8.0 * 480.0).contains(&kept), "a contact's worth: {kept}");
-    // A satellite with little room takes what fits; the buoy keeps the rest and offers it again.
+    // A satellite with a small store accepts the bundles that fit; the buoy keeps the others and offers them again.
     let small = changed("leo-dtn", &["node.satellite.store=4 MB", "flow.dtn.transport.custody-timer=1 min"]);
     assert!(
         small.nodes[0].counters["custody_refused"] > 0
@@ -294,7 +294,7 @@ fn petra_fills_a_lossy_satellite_and_survives_the_crash_of_a_relay_entity() {
     assert!((least..least + 7.0).contains(&done), "{done} s, at least {least} s");
     assert!(tcp.completion_s.is_none_or(|tcp| tcp > 2.0 * done), "{:?}", tcp.completion_s);
     assert_eq!(relayed.reconnections, 1);
-    // Never more than what is kept goes out again, and what had arrived unconfirmed arrives twice.
+    // At most the retained data is sent again, and data that arrived unconfirmed arrives twice.
     assert!(relayed.resent_bytes <= relayed.most_kept_bytes && relayed.most_kept_bytes <= 4 * 412_500);
     assert!(relayed.duplicate_bytes <= relayed.resent_bytes);
     let teleport = |name: &str| {

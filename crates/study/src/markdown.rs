@@ -42,37 +42,29 @@ fn head(outcome: &StudyOutcome) -> String {
     let quick = if outcome.form.quick { " --quick" } else { "" };
     let seeds = outcome.form.seeds.map_or(String::new(), |seeds| format!(" --seeds {seeds}"));
     let joint = match outcome.joint_setting.as_slice() {
-        [] => "nothing is left open".to_owned(),
-        options => format!("`{}`", options.join("`, `")),
+        [] => String::new(),
+        options => {
+            let verdicts = row("joint setting", &|claim| claim.joint_verdict);
+            format!("{verdicts}\nJoint setting: `{}`.\n", options.join("`, `"))
+        }
     };
     format!(
-        "# {}\n\n{}.\n\nWritten by `bentpipe paper {}{quick}{seeds} --report DIR`. Bands and `±`: 95 % confidence over the seeds. [Verdicts](../studies.md#verdicts) explains the columns. \
-         `papers/{}.toml` has each claim's check and margin; these criteria were frozen before the results, SHA-256 `{}`.\n\n\
-         | | HOLDS | TIED | FAILS | NOT-TESTABLE |\n|---|---:|---:|---:|---:|\n{}{}\nJoint setting: {joint}.\n",
+        "# {}\n\n{}.\n\nWritten by `bentpipe paper {}{quick}{seeds} --report DIR`. [Verdicts](../studies.md#verdicts) explains figures, columns and `±`. \
+         Criteria, frozen before the results: SHA-256 `{}`.\n\n\
+         | | HOLDS | TIED | FAILS | NOT-TESTABLE |\n|---|---:|---:|---:|---:|\n{}{joint}",
         outcome.title,
         outcome.citation,
         outcome.name,
-        outcome.name,
         &outcome.criteria[..16],
         row("default configuration", &|claim| claim.verdict),
-        row("joint setting", &|claim| claim.joint_verdict),
     )
 }
 
+/// A figure of the default configuration, and its claims. The HTML report has the other choices.
 fn section(outcome: &StudyOutcome, figure: &FigureOutcome, claims: &[&ClaimOutcome]) -> String {
-    let mut text = format!(
-        "\n## Figure {0}: {1}\n\n![{1}]({2}/figure-{0}.svg)\n",
-        figure.number, figure.title, outcome.name
-    );
-    if figure.charts.len() > 1 {
-        let _ = writeln!(
-            text,
-            "\nThe default configuration; the other {} choices are in the HTML report.",
-            figure.charts.len() - 1
-        ); // writing to a string cannot fail
-    }
-    text += &judged(claims);
-    text
+    let (number, title, folder) = (&figure.number, &figure.title, &outcome.name);
+    let picture = format!("![Figure {number}]({folder}/figure-{number}.svg)");
+    format!("\n## Figure {number}: {title}\n\n{picture}\n{}", judged(claims))
 }
 
 /// Writes claims with their verdicts, measured values, the paper's numbers and notes. The report and the TOML file have the checks.
@@ -80,18 +72,9 @@ fn judged(claims: &[&ClaimOutcome]) -> String {
     if claims.is_empty() {
         return String::new();
     }
-    let mut text =
-        "\n| claim | default | joint | choices | statement | measured |\n|---|---|---|---|---|---|\n"
-            .to_owned();
+    let mut text = "\n| claim | verdict | statement | measured |\n|---|---|---|---|\n".to_owned();
     for claim in claims {
-        let cells = [
-            &claim.id,
-            &claim.verdict.to_string(),
-            &claim.joint_verdict.to_string(),
-            &claim.choices.to_string(),
-            &claim.statement,
-            &measured(claim),
-        ];
+        let cells = [&claim.id, &claim.verdict.to_string(), &claim.statement, &measured(claim)];
         let cells: Vec<String> = cells.iter().map(|text| cell(text)).collect();
         let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
@@ -108,10 +91,17 @@ fn judged(claims: &[&ClaimOutcome]) -> String {
     text
 }
 
+/// The measured values; if the claim holds for some choices only, those, and the joint verdict if it differs.
 fn measured(claim: &ClaimOutcome) -> String {
     let mut text = format!("`{}`", shortened(&claim.measured));
-    if !claim.holds_for.is_empty() {
-        let _ = write!(text, "<br>holds for `{}`", claim.holds_for.join("`, `"));
+    if (1..claim.choices.of).contains(&claim.choices.holding) {
+        let _ = write!(text, "<br>holds for {} choices", claim.choices);
+        if claim.verdict != Verdict::Holds && !claim.holds_for.is_empty() {
+            let _ = write!(text, ": `{}`", claim.holds_for.join("`, `"));
+        }
+    }
+    if claim.joint_verdict != claim.verdict {
+        let _ = write!(text, "; joint: {}", claim.joint_verdict);
     }
     text
 }
@@ -148,7 +138,7 @@ fn open(all: &[OpenOutcome]) -> String {
     if all.is_empty() {
         return String::new();
     }
-    let mut text = "\n## Left open\n\nThe paper does not say these, or says them in two ways. Every option is run; the first is the default.\n\n\
+    let mut text = "\n## Left open\n\nThe paper leaves these parameters open. Every option is run; the first option is the default.\n\n\
                     | parameter | options | experiments |\n|---|---|---|\n"
         .to_owned();
     for one in all {
@@ -180,15 +170,16 @@ fn shortened(measured: &str) -> String {
 mod tests {
     use super::*;
     use crate::example;
+    use crate::outcome::Choices;
 
     #[test]
     fn a_page_has_each_claim_where_its_figure_is_and_the_papers_number_beside_ours() {
         let page = render(&example::outcome());
         let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text}\n{page}"));
-        let row = "| FAILS | HOLDS | 1 of 2 | a \\| b | `1 > 2`<br>holds for `queue = long` |";
+        let row = "| FAILS | a \\| b | `1 > 2`<br>holds for 1 of 2 choices: `queue = long`; joint: HOLDS |";
         let order = [
             at("| joint setting | 2 | 0 | 0 | 0 |"),
-            at("![Values](mine/figure-1.svg)"),
+            at("![Figure 1](mine/figure-1.svg)"),
             at(&format!("| A {row}")),
             at("| A | v of a | 20 | 25.00 ± 1.00 | +25 % |"),
             at("* **A** (FAILS): because"),
@@ -198,5 +189,16 @@ mod tests {
             at("| queue | short; long | one |"),
         ];
         assert!(order.is_sorted(), "{order:?}");
+    }
+
+    #[test]
+    fn a_claim_that_holds_lists_no_choices_and_one_that_never_holds_says_nothing_of_them() {
+        let mut outcome = example::outcome();
+        outcome.claims[0].verdict = Verdict::Holds;
+        outcome.claims[1].choices = Choices { holding: 0, of: 2 };
+        outcome.claims[1].joint_verdict = Verdict::Fails;
+        let page = render(&outcome);
+        assert!(page.contains("| A | HOLDS | a \\| b | `1 > 2`<br>holds for 1 of 2 choices |"), "{page}");
+        assert!(page.contains("| B | FAILS | a \\| b | `1 > 2` |"), "{page}");
     }
 }

@@ -3,7 +3,6 @@
 mod status;
 
 use std::net::{SocketAddr, TcpListener};
-use std::process::ExitCode;
 
 use bentpipe_emu::{
     At, EmulationConfig, Hop, LEAST_MTU_OF_IPV6, LinkState, Outcome, Override, Path, Remote, run,
@@ -21,8 +20,11 @@ use crate::output::{self, Kind, Target};
 const DURATION: &str = "duration=1 h";
 
 /// Runs the emulation, which ends with the exit code of its command.
-pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
+pub fn emulate(args: &EmulateArgs) -> Result<u8, Failure> {
     output::refuse_twice(&[args.pcap.as_ref(), args.summary.as_ref()])?;
+    if let Some(emulation) = args.join {
+        match bentpipe_emu::join(emulation, &args.command)? {}
+    }
     let (draft, change) = draft(args)?;
     let scenario = draft.scenario()?;
     let at = match args.at {
@@ -40,8 +42,8 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     if !path.left_out.is_empty() {
         eprintln!("bentpipe: not emulated, packets pass it unchanged: {}", path.left_out.join(", "));
     }
-    tell_what_programs_decide(&draft, &scenario, &path);
     if !args.quiet {
+        tell_what_programs_decide(&draft, &scenario, &path);
         eprintln!("bentpipe: emulating {}: down {}; up {}", scenario.name, said(&path.down), said(&path.up));
     }
     let (pcap, summary) = (
@@ -70,7 +72,7 @@ pub fn emulate(args: &EmulateArgs) -> Result<ExitCode, Failure> {
     if !args.quiet {
         eprint!("{}", summary_of(&ended));
     }
-    Ok(ExitCode::from(ended.code))
+    Ok(ended.code)
 }
 
 /// Warns of TCP settings that have no effect on real programs, and of packets too small for IPv6.
@@ -147,13 +149,25 @@ type Change = (String, Override);
 
 /// The scenario with all changes that it has keys for.
 fn draft(args: &EmulateArgs) -> Result<(Draft, Option<Change>), Failure> {
-    let mut draft = Draft::load(&args.world.scenario)?;
+    let scenario = args.scenario.as_ref().expect("clap requires it without --join");
+    let mut draft = Draft::load(scenario)?;
     let change = shorten(&mut draft, args)?;
     draft.set(DURATION)?;
-    for setting in &args.world.set {
+    for setting in &args.set {
         draft.set(&setting.to_string())?;
     }
     Ok((draft, change))
+}
+
+/// Refuses a scenario or a loss probability that cannot be emulated.
+pub fn check(scenario: &str, losses: &[&str]) -> Result<(), Failure> {
+    Draft::load(scenario)?.scenario()?;
+    for loss in losses {
+        let mut plain = Draft::load(PLAIN)?;
+        plain.set(&format!("link.{SATELLITE}.loss={}", spelled_out(loss)))?;
+        plain.scenario()?;
+    }
+    Ok(())
 }
 
 /// Applies the short options to the scenario where possible. A link with a modem or through a constellation has no

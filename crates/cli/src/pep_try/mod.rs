@@ -17,6 +17,7 @@ use bentpipe_scenario::deployment::{Deployment, Interfaces, Match, Opener, Watch
 use comfy_table::Table;
 use serde::{Deserialize, Serialize};
 
+use crate::emulate;
 use crate::failure::Failure;
 use crate::output::{self, Kind};
 use crate::pep_args::{PepTryArgs, TryPart};
@@ -73,6 +74,10 @@ pub fn try_out(args: &PepTryArgs) -> Result<(), Failure> {
     };
     variants.extend(args.proxy.iter().map(|path| format!("{OF_FILE}{path}")));
     let losses = args.loss.iter().map(|loss| Some(loss.as_str()).filter(|loss| *loss != OF_SCENARIO));
+    // A mistake is told once, and not by each measurement.
+    emulate::check(&args.scenario, &losses.clone().flatten().collect::<Vec<_>>())?;
+    let proxies = variants.iter().filter(|variant| !variant.starts_with(END_TO_END));
+    proxies.map(|variant| configuration(variant, "uplink")).collect::<Result<Vec<_>, _>>()?;
     let worlds: Vec<(Option<&str>, &str)> =
         losses.flat_map(|loss| variants.iter().map(move |variant| (loss, variant.as_str()))).collect();
     let rows = measure_all(args, &worlds)?;

@@ -115,7 +115,7 @@ impl Report {
             );
         }
         eprintln!(
-            "{}: sent {}, received {} in {:.3} s, {rate:.3} Mbit/s{rtt}, {} of {} segments sent again, {} timeouts{probes}",
+            "{}: sent {}, received {} in {:.3} s, {rate:.3} Mbit/s{rtt}, {} of {} segments retransmitted, {} timeouts{probes}",
             self.peer,
             DecimalBytes(self.sent_bytes),
             DecimalBytes(self.received_bytes),

@@ -92,15 +92,10 @@ fn numbers_of_the_readme_are_those_of_the_program() {
 }
 
 #[test]
-fn the_comparison_has_every_algorithm_with_its_advice() {
+fn the_comparison_has_every_algorithm() {
     let page = document("docs/algorithms.md");
     for entry in REGISTRY {
-        assert!(
-            page.contains(&format!("| `{}` |", entry.name)),
-            "docs/algorithms.md has no row of {}",
-            entry.name
-        );
-        let advice = format!("* `{}` ({}): {}\n", entry.name, entry.year, entry.advice);
-        assert!(page.contains(&advice), "docs/algorithms.md lacks: {advice}");
+        let row = format!("| `{}` |", entry.name);
+        assert!(page.contains(&row), "docs/algorithms.md has no row of {}", entry.name);
     }
 }

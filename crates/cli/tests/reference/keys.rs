@@ -104,7 +104,7 @@ fn rows(keys: &[&Key]) -> Vec<Vec<String>> {
 }
 
 pub fn algorithms() -> String {
-    let text = "All algorithms of `bentpipe list cc`, with the parameters of their table `cc`: `cc = { name = \"cubic\", hystart = false }`. [Comparison](../algorithms.md) of all in one world.";
+    let text = "All algorithms of `bentpipe list cc`, with the parameters of their table `cc`: `cc = { name = \"cubic\", hystart = false }`. \"Here\" in a recommendation is the world of the [comparison](../algorithms.md).";
     let mut page = begin("Algorithms and their parameters", text);
     for entry in REGISTRY {
         let module = entry.name.replace('-', "_");
@@ -112,8 +112,8 @@ pub fn algorithms() -> String {
         let mut title = entry.title.to_owned();
         title[..1].make_ascii_uppercase();
         page.push_str(&format!(
-            "\n## `{}`\n\n{title} ({}, {}). {link}.\n",
-            entry.name, entry.paper, entry.year
+            "\n## `{}`\n\n{title} ({}, {}). {link}.\n\n{}\n",
+            entry.name, entry.paper, entry.year, entry.advice
         ));
         let parameters = reference::parameters(entry.name);
         if parameters.is_empty() {

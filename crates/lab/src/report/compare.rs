@@ -15,16 +15,16 @@ use crate::plan::Setting;
 use crate::stats::Summary;
 use crate::table::p_value;
 
-/// What the report of a comparison shows.
+/// Contents of the report of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct ComparePage<'a> {
-    /// Where it comes from.
+    /// Origin of the results.
     pub provenance: &'a Provenance,
-    /// What it shows of the scenario, at the [`most_telling`] combination.
+    /// Description of the scenario, at the [`most_telling`] combination.
     pub world: &'a World,
-    /// What was measured.
+    /// Results.
     pub comparison: &'a Comparison,
-    /// One run of each algorithm, over time, all at one combination of the varied values and with one seed.
+    /// One run of each algorithm over time, at one combination of the varied values and with one seed.
     pub examples: &'a [Example],
 }
 
@@ -37,7 +37,7 @@ pub struct Example {
     pub vary: Vec<Setting>,
     /// Seed of the run.
     pub seed: u64,
-    /// What happened.
+    /// Time series of an example run.
     pub series: Series,
 }
 
@@ -169,7 +169,7 @@ impl ComparePage<'_> {
         }
     }
 
-    /// Differences from the baseline in what the scenario is run for; `None` without p-values.
+    /// Returns differences from the baseline in the main metric; `None` without p-values.
     fn differences(&self) -> Option<Grid> {
         let metric = self.comparison.measures;
         let differences = self.comparison.differences(metric);
@@ -299,7 +299,7 @@ fn queues(
     })
 }
 
-/// One cell for each algorithm; the best in what the scenario is run for stands out if its difference from every other is significant.
+/// Returns one cell per algorithm. The best in the main metric is highlighted if its difference from every other one is significant.
 fn cells(comparison: &Comparison, vary: &[Setting], scale: &Scaled) -> Vec<GridCell> {
     let algorithms = comparison.algorithms();
     let summaries: Vec<Summary> = algorithms
@@ -360,7 +360,7 @@ mod tests {
         assert!(picks.into_iter().all(|pick| pick.choice == ALGORITHMS));
     }
 
-    /// What `make demo` shows: four algorithms, twenty flows, curves of 5000 points.
+    /// The comparison of `make demo`: four algorithms, twenty flows, curves of 5000 points.
     #[test]
     fn twenty_flows_of_four_algorithms_fit_a_page_of_one_and_a_half_megabytes() {
         let comparison = example::comparison();

@@ -1,4 +1,4 @@
-//! What a figure shows, without how it is drawn: `assets/report.js` turns it into a chart.
+//! Contents of a figure, without its drawing: `assets/report.js` turns it into a chart.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ pub use super::value::{Number, Position};
 pub struct Section {
     /// Heading.
     pub title: String,
-    /// What the reader sees, in a sentence or two.
+    /// Explanation of the figure in a sentence or two.
     pub intro: String,
     /// Choices that show and hide traces.
     pub choices: Vec<Choice>,
@@ -21,18 +21,18 @@ pub struct Section {
 /// A row of buttons. A trace is shown if every option that it names is on.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Choice {
-    /// What is chosen; no two choices of a section are called the same.
+    /// Subject of the choice, unique within the section.
     pub title: String,
     /// The options, each once.
     pub options: Vec<String>,
-    /// Those that are on at first.
+    /// Options that are selected at first.
     pub on: Vec<String>,
-    /// So many may be on at once: more curves in one chart cannot be told apart.
+    /// Maximum number of selected options: more curves in one chart cannot be distinguished.
     pub most: usize,
 }
 
 impl Choice {
-    /// So many options may be on at once where several may be.
+    /// Maximum number of selected options of a multiple choice.
     pub const SEVERAL: usize = 8;
 
     /// A choice of one option, the first at first; `None` if there is nothing to choose.
@@ -58,7 +58,7 @@ pub struct Pick {
 }
 
 impl Pick {
-    /// This option of this choice.
+    /// Selects this option of this choice.
     pub fn new(choice: impl Into<String>, option: impl Into<String>) -> Self {
         Self { choice: choice.into(), option: option.into() }
     }
@@ -82,7 +82,7 @@ struct FigureOutline {
 }
 
 impl Section {
-    /// A section with the choices that there are. Where there is nothing to choose, the traces that name the choice are shown.
+    /// Creates a section with the available choices. If there is nothing to choose, all traces are shown.
     pub fn new(
         title: &str,
         intro: String,
@@ -120,7 +120,7 @@ impl Section {
 pub struct Figure {
     /// Heading.
     pub title: String,
-    /// One line below the heading; may be empty.
+    /// One line below the heading; possibly empty.
     pub caption: String,
     /// Takes the width of the page.
     pub wide: bool,
@@ -128,7 +128,7 @@ pub struct Figure {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// What is drawn, in order.
+    /// Traces in the order of drawing.
     pub traces: Vec<Trace>,
 }
 
@@ -137,17 +137,17 @@ pub struct Figure {
 pub struct Axis {
     /// Quantity and unit.
     pub title: String,
-    /// How values are placed.
+    /// Scale of the axis.
     pub scale: Scale,
     /// Need not begin at zero.
     pub close: bool,
-    /// What is shown at first; everything if none.
+    /// Range shown at first; all if none.
     pub range: Option<[f64; 2]>,
-    /// Names of the values 0, 1, 2 and so on, if they stand for something.
+    /// Names of the values 0, 1, 2 and so on, for an axis of names.
     pub names: Vec<String>,
 }
 
-/// How an axis places values.
+/// Scale of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
@@ -164,7 +164,7 @@ pub enum Scale {
     Time,
 }
 
-/// How a trace is drawn.
+/// Style of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Style {
@@ -175,7 +175,7 @@ pub enum Style {
     Line,
     /// A value that holds until the next.
     Step,
-    /// The same with a thin line, for what changes often.
+    /// A thin line, for values that change often.
     Thin,
     /// The same, dashed.
     Dashed,
@@ -189,7 +189,7 @@ pub enum Style {
     Band,
     /// A thin line in the background.
     Outline,
-    /// Large marks with their notes beside them.
+    /// Large marks with notes next to them.
     Places,
 }
 
@@ -208,13 +208,13 @@ pub struct Trace {
     pub y: Vec<Option<Number>>,
     /// Half widths of the confidence intervals; empty for none.
     pub error: Vec<Option<Number>>,
-    /// What is written at the points; empty for nothing.
+    /// Text at each point; empty for none.
     pub notes: Vec<String>,
-    /// How it is drawn.
+    /// Style of drawing.
     pub style: Style,
     /// Index into the palette.
     pub colour: usize,
-    /// Stands in the legend.
+    /// True if the legend has this trace.
     pub legend: bool,
 }
 
@@ -232,7 +232,7 @@ impl Figure {
 }
 
 impl Trace {
-    /// A trace over time, thinned to what a screen can show.
+    /// A trace over time, thinned to the resolution of a screen.
     pub fn over_time(name: impl Into<String>, points: &[(f64, f64)], style: Style) -> Self {
         let kept = super::thin::thin(points, POINTS_PER_TRACE);
         Self::through(name, &kept, style)
@@ -250,17 +250,17 @@ impl Trace {
         }
     }
 
-    /// The same trace, shown by these options.
+    /// Returns the trace, shown by these options.
     pub fn shown_by(self, options: &[Pick]) -> Self {
         Self { shown_by: options.to_vec(), ..self }
     }
 
-    /// The same trace in a colour of the palette.
+    /// Returns the trace in a colour of the palette.
     pub fn coloured(self, colour: usize) -> Self {
         Self { colour, ..self }
     }
 
-    /// The same trace, absent from the legend.
+    /// Returns the trace without an entry in the legend.
     pub fn without_legend(self) -> Self {
         Self { legend: false, ..self }
     }

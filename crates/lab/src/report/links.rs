@@ -1,4 +1,4 @@
-//! What a scenario says of its links over time: weather, modulation, rate, delay, loss.
+//! Configured changes of links over time: weather, modulation, rate, delay, loss.
 
 use bentpipe_base::Duration;
 use bentpipe_net::{Interpolation, LinkConfig, LossModel, Quantity, Schedule};
@@ -11,7 +11,7 @@ const POINTS: usize = 1600;
 /// Title of the choice between directions of links.
 const LINKS: &str = "Links";
 
-/// One direction of a group of links, of which something changes over time.
+/// One direction of a group of links with a value that changes over time.
 struct Direction<'a> {
     name: String,
     colour: usize,

@@ -28,12 +28,12 @@ pub use sky::{PathChange, path_changes};
 pub use thin::thin;
 pub use world::World;
 
-/// Where a report comes from.
+/// Origin of a report.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Provenance {
     /// Name of the scenario.
     pub scenario: String,
-    /// What the scenario is, in one line.
+    /// Title of the scenario.
     pub title: String,
     /// The resolved scenario as TOML.
     pub toml: String,
@@ -59,16 +59,16 @@ pub struct Grid {
 /// A row of a table.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct GridRow {
-    /// What stands in the first columns and says what the row is.
+    /// Texts of the first columns, which identify the row.
     pub names: Vec<String>,
-    /// What stands in the others.
+    /// Cells of the other columns.
     pub cells: Vec<GridCell>,
 }
 
 /// A field of a table.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct GridCell {
-    /// What stands there.
+    /// Text of the cell.
     pub text: String,
     /// It is emphasised.
     pub best: bool,
@@ -79,9 +79,9 @@ pub struct GridCell {
 pub struct Page {
     /// Heading of the page.
     pub heading: String,
-    /// What was found, in a sentence or two.
+    /// The finding in a sentence or two.
     pub finding: String,
-    /// Names and values, in short.
+    /// Short names and values.
     pub facts: Vec<(&'static str, String)>,
     /// The network that was simulated.
     pub network: Option<Network>,

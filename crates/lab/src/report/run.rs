@@ -10,16 +10,16 @@ use crate::column::Column;
 use crate::number::{RATE_UNIT, short};
 use crate::{carriage, headline, service, together};
 
-/// What the report of one run shows.
+/// Contents of the report of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunPage<'a> {
-    /// Where it comes from.
+    /// Origin of the results.
     pub provenance: &'a Provenance,
-    /// What it shows of the scenario.
+    /// Description of the scenario.
     pub world: &'a World,
-    /// What was measured.
+    /// Results.
     pub outcome: &'a Outcome,
-    /// What happened over time.
+    /// Time series.
     pub series: &'a Series,
 }
 
@@ -63,7 +63,7 @@ impl RunPage<'_> {
             ("probe overhead", format!("{:.2} %", 100.0 * totals.probe_overhead)),
             ("seed", self.outcome.seed.to_string()),
         ];
-        // One flow shares with nobody.
+        // A single flow shares with no other.
         facts.retain(|(name, _)| self.outcome.flows.len() > 1 || !name.starts_with("fairness"));
         facts
     }
@@ -168,7 +168,7 @@ fn plain(text: String) -> GridCell {
     GridCell { text, best: false }
 }
 
-/// What a bar shows of a flow: its name in the legend if there are several, and the value.
+/// A bar of a flow: its name in the legend if there are several, and the value.
 type Bar = (&'static str, fn(&FlowOutcome) -> Option<f64>);
 
 /// Charts of how applications were served, each with title, unit and bars.
@@ -185,7 +185,7 @@ const SERVED: &[(&str, &str, &[Bar])] = &[
     ("Rebuffering", "% of the time", &[("", |flow| Some(100.0 * flow.player?.rebuffering_ratio))]),
 ];
 
-/// What pages, calls, video and transfers were like, flow by flow; none if there are only flows without end.
+/// Returns results of pages, calls, video and transfers, flow by flow; none if all flows are unlimited.
 fn served(outcome: &Outcome) -> Option<Section> {
     let chart = |(title, unit, bars): &(&str, &str, &[Bar])| {
         let trace = |(colour, (name, value)): (usize, &Bar)| {
@@ -193,7 +193,7 @@ fn served(outcome: &Outcome) -> Option<Section> {
             let (x, y) = flows
                 .map(|(flow, value)| (Position::Text(flow.name.clone()), Some(Number(value))))
                 .unzip::<_, _, Vec<_>, Vec<_>>();
-            // Several values of one flow stand side by side, as marks.
+            // Several values of one flow are marks side by side.
             let style = if bars.len() > 1 { Style::Places } else { Style::Bars };
             Trace { name: (*name).into(), x, y, colour, style, legend: bars.len() > 1, ..Trace::default() }
         };
@@ -215,7 +215,7 @@ fn served(outcome: &Outcome) -> Option<Section> {
     is_some.then(|| Section::new("How applications were served", String::new(), [], figures))
 }
 
-/// The flows that have curves: as many of the first as there is room for, in all of these runs.
+/// Returns the flows with curves: the first ones that fit, in all of these runs.
 pub(super) fn drawn_flows(runs: &[&Series]) -> Vec<String> {
     let mut left = DRAWN_POINTS;
     let points = |flow: &FlowSeries| {
@@ -248,7 +248,7 @@ impl Curves {
         Trace::over_time(&self.name, points, style).shown_by(&self.options).coloured(self.colour)
     }
 
-    /// A value that holds until it changes, as long as the flow goes on.
+    /// Extends a step function to the end of the flow.
     fn held(&self, points: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let FlowSeries { cwnd, ssthresh, srtt_ms, sent, retransmitted, acked, .. } = &self.series;
         let curves = [cwnd, ssthresh, srtt_ms, sent, retransmitted, acked];

@@ -10,7 +10,7 @@ use crate::stats::Summary;
 /// Title of the choice between algorithms.
 pub(super) const ALGORITHMS: &str = "Algorithms";
 
-/// What a figure or table shows of each row.
+/// Value of each row that a figure or table shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Measure {
     /// A metric of all flows together.
@@ -58,10 +58,10 @@ fn summary(measure: &Measure, row: &Row) -> Summary {
     }
 }
 
-/// The varied path along the horizontal axis, and the combinations of the others to choose from.
+/// The varied path along the horizontal axis, and the combinations of the other paths to choose from.
 pub struct View<'a> {
     comparison: &'a Comparison,
-    /// Index of the path on the axis; the algorithms themselves stand there if nothing varies.
+    /// Index of the varied path on the axis; the axis has the algorithms if nothing varies.
     along: Option<usize>,
     axis: Axis,
     /// One combination of the other paths for each choice.
@@ -83,8 +83,8 @@ impl<'a> View<'a> {
         Self { comparison, along, axis, others }
     }
 
-    /// What the reader may choose from: a value of each path that is not on the axis, and algorithms where they are more than curves that can be
-    /// told apart.
+    /// Returns the choices of the reader: a value of each path that is not on the axis, and algorithms if there are more than
+    /// distinguishable curves.
     pub fn choices(&self) -> impl Iterator<Item = Choice> {
         let paths = self.others.first().map_or(0, Vec::len);
         let values = (0..paths).filter_map(|path| {

@@ -1,4 +1,4 @@
-//! What a report shows of a scenario, whatever happened in it.
+//! Part of a report that describes the scenario and not its results.
 
 use bentpipe_scenario::{Scenario, TopologyError};
 
@@ -12,7 +12,7 @@ pub struct World {
     network: Network,
     links: Option<Section>,
     sky: Option<Section>,
-    /// What the scenario is run for.
+    /// Main metric of the scenario.
     pub(super) measures: Metric,
 }
 
@@ -27,7 +27,7 @@ impl World {
         Ok(Self { network, links, sky, measures: Metric::of_scenario(scenario) })
     }
 
-    /// Puts the pictures on a page.
+    /// Adds the pictures to a page.
     pub(super) fn shown_on(&self, page: Page) -> Page {
         let sections = page.sections.into_iter().chain(self.links.clone()).chain(self.sky.clone()).collect();
         Page { network: Some(self.network.clone()), sections, ..page }

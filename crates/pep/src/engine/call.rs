@@ -24,12 +24,12 @@ const FIRST_PIECE: usize = 16 << 10;
 const LARGEST_PIECE: usize = 256 << 10;
 /// Bytes of one direction before the next connection has its turn (chosen).
 const TURN: usize = 1 << 20;
-/// How often the state of a connection is noted for the relay (chosen).
+/// Interval at which the state of a connection is noted for the relay (chosen).
 const NOTE_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Messages to a thread.
 pub(crate) enum Message {
-    /// Open a connection: by a SYN of our own, or by answering `syn`.
+    /// Opens a connection: by its own SYN, or by answering `syn`.
     Open { request: Box<HalfRequest>, syn: Option<Box<[u8]>>, answer: Answer },
     /// Move the bytes between an established connection and a socket.
     Carry { id: Id, carriage: Carriage },
@@ -81,47 +81,47 @@ impl SharedState {
 pub(crate) struct Stream {
     pub socket: Arc<OwnedFd>,
     on_end: OnEnd,
-    /// There may be bytes to read.
+    /// True if there may be bytes to read.
     pub readable: bool,
-    /// There may be room to write.
+    /// True if there may be room to write.
     pub writable: bool,
     /// Nothing more will be read from the socket.
     ended: bool,
-    /// The socket has been told that the far end has ended its direction.
+    /// True if the end of the far end's direction was passed on to the socket.
     passed: bool,
-    /// The socket has failed. What it had received before is still passed on.
+    /// True after an error of the socket. Bytes that it received before are still passed on.
     pub socket_reset: bool,
-    /// The connection of the engine has failed. What had arrived before is still passed on.
+    /// True after an error of the engine's connection. Bytes that arrived before are still passed on.
     pub engine_reset: bool,
-    /// Since a reset: progress with what came before.
+    /// Progress with the bytes that arrived before a reset.
     last_bytes: LastBytes,
-    /// Shared rates of what goes to the far end, and of what comes from there.
+    /// Shared rates to the far end, and from the far end.
     gates: [Option<Gate>; 2],
     /// Bytes moved from the socket, and into it.
     moved: [u64; 2],
 }
 
-/// How far a connection is.
+/// Stage of a connection.
 pub(crate) enum Stage {
-    /// It is being established.
+    /// The connection is being established.
     Opening(Answer),
-    /// It is established, and waits for the socket of the other half.
+    /// The connection is established, and waits for the socket of the other half.
     Waiting,
-    /// It has failed while it waited. Bytes that had arrived before are still to be passed on.
+    /// The connection failed while it waited. Bytes that had arrived before are still passed on.
     Failed,
-    /// Its bytes are moved.
+    /// The bytes of the connection are being moved.
     Carrying(Stream),
 }
 
 /// A connection.
 pub(crate) struct Session {
     pub shared: Arc<SharedState>,
-    /// Addresses and ports; the local ones are those that the engine stands for.
+    /// Addresses and ports; the local ones are those of the host that the engine represents.
     pub ends: Ends,
     pub stage: Stage,
-    /// It is in the list of connections that have more to do.
+    /// True if the connection is in the list of those with another turn.
     pub again: bool,
-    /// When it has more to do, if that is known.
+    /// Time of its next step, if known.
     pub alarm: Option<time::Instant>,
     noted_at: Instant,
     noted_bytes: u64,
@@ -132,9 +132,9 @@ pub(crate) struct Session {
 pub(crate) enum Moved {
     /// Nothing more can be moved until the socket or the stack is ready.
     Waits,
-    /// There is more to do at once.
+    /// Another turn follows at once.
     GoesOn,
-    /// There is more to do at this time.
+    /// Another turn follows at this time.
     Until(time::Instant),
     /// Both directions have ended.
     Over,
@@ -160,7 +160,7 @@ impl Stream {
         }
     }
 
-    /// Drops the socket, and tells the relay how the connection ended.
+    /// Drops the socket, and reports the end of the connection to the relay.
     pub fn end(self, ending: Ending) {
         let Self { socket, on_end, .. } = self;
         drop(socket);
@@ -185,7 +185,7 @@ impl Stream {
                 got.unwrap_or(0)
             });
             if room.is_none() {
-                // The stack tells when there is room.
+                // The stack reports when there is room.
                 return Moved::Waits;
             }
             match got {
@@ -204,7 +204,7 @@ impl Stream {
         Moved::Waits
     }
 
-    /// Nothing more comes from the socket. A reset follows what came before as a reset, not as a FIN.
+    /// Handles the end of the socket's bytes. A reset is passed on as a reset after them, not as a FIN.
     fn end_of_socket(&mut self, now: Instant, stack: &mut Stack, id: Id) {
         self.ended = true;
         if !self.socket_reset {
@@ -215,7 +215,7 @@ impl Stream {
     /// Bytes that may be read from the socket, at most a `piece`, or when the shared rate allows some.
     fn allowed_to_send(&mut self, piece: usize) -> Result<usize, time::Instant> {
         let Some(gate) = &mut self.gates[0] else { return Ok(piece) };
-        // If nothing waits, a read tells whether the stream has ended.
+        // If no bytes wait, a read shows if the stream has ended.
         match rustix::io::ioctl_fionread(&self.socket) {
             Ok(waiting) if waiting > 0 => gate.allow(piece.min(waiting as usize), time::Instant::now()),
             _ => Ok(piece),
@@ -283,7 +283,8 @@ impl Stream {
         }
     }
 
-    /// A half has failed: the other one does when it has delivered what came before. The relay waits for what the socket has taken.
+    /// After the failure of one half, the other one fails when it has delivered the earlier bytes. The relay waits for the bytes in the
+    /// socket.
     fn pass_reset(&mut self, stack: &Stack, id: Id, later: Option<time::Instant>) -> Moved {
         let Some(connection) = stack.connection(id) else { return Moved::Broken };
         let delivery = match (self.socket_reset, self.engine_reset) {
@@ -322,7 +323,7 @@ impl Session {
         }
     }
 
-    /// Notes that the connection is established, and tells the relay, once.
+    /// Notes that the connection is established, and reports it to the relay once.
     pub fn establish(&mut self) {
         if matches!(self.stage, Stage::Opening(_))
             && let Stage::Opening(answer) = std::mem::replace(&mut self.stage, Stage::Waiting)

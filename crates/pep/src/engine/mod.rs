@@ -1,7 +1,8 @@
-//! The engine, which terminates halves over the satellite: our own TCP in user space, with any registered algorithm, over a TUN device.
+//! The engine terminates halves of connections in user space, with any registered algorithm, over a TUN device.
 //!
-//! Each thread has a device, a [`bentpipe_host::Stack`] behind it that stands for clients and servers, and the sockets of the other halves
-//! of its connections. It sleeps until a packet, a byte, a message or a deadline is there.
+//! Each thread of the engine has a TUN device and a [`bentpipe_host::Stack`] that stands for clients and servers.
+//! It also has the kernel's sockets for the other halves of its connections.
+//! A thread sleeps until a packet, a byte, a message or a deadline is there.
 
 mod call;
 pub(crate) mod rules;
@@ -48,7 +49,7 @@ pub(crate) fn range(slot: Slot, threads: usize) -> Range<usize> {
     first..first + threads
 }
 
-/// Whether the SYNs of a class are answered by the engine.
+/// True if the engine answers the SYNs of a class.
 pub(crate) fn answers(class: &Class) -> bool {
     class.matches.opener == Opener::Satellite && class.split.satellite.datapath == Datapath::Engine
 }

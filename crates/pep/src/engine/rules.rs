@@ -1,15 +1,19 @@
-//! How the packets of the engine's connections come to it while all others stay with the kernel.
+//! How the packets of the engine's connections come to the engine while all others stay with the kernel.
 //!
-//! For each thread of the engine, sets of the packet filter hold the addresses and ports of its connections, whose packets are routed into its
-//! device. Packets update the sets: a segment with SYN and FIN, which no TCP sends, adds the addresses and ports of a connection, and so does the
-//! engine's answer to a SYN; the segment without any flag that it sends when a connection is over removes them. So no connection needs a call of the packet filter, nor a privilege after the start.
-//! An ICMP error belongs to the connection whose packet it quotes.
+//! For each thread of the engine, sets of the packet filter hold the addresses and ports of the thread's connections.
+//! Packets of these connections are routed into the thread's TUN device. Packets also update the sets:
 //!
-//! A map holds the marks of connections whose SYN had one: the sequence number of the first of these segments is the mark. The engine's packets get it before
-//! the routing decision. Until then they have the mark of their thread, so that a filter of reverse paths in the packet filter that looks at the mark
-//! (`fib saddr . mark . iif oif`) finds the device over which they came.
+//! * a segment with SYN and FIN, which no TCP sends, adds a connection, and so does the engine's answer to a SYN;
+//! * a segment without any flag, which the engine sends when a connection is over, removes the connection.
 //!
-//! When the process ends, its devices disappear, their routes with them, and everything is forwarded.
+//! So no connection needs a call of the packet filter, and the engine needs no privilege after the start.
+//! An ICMP error belongs to the connection whose packet the error quotes.
+//!
+//! A map holds the marks of connections whose SYN had one. The segment that adds a connection has the mark as its sequence number.
+//! The engine's packets get the mark of their connection before the routing decision, and have the mark of their thread until then.
+//! So a filter of reverse paths that looks at the mark (`fib saddr . mark . iif oif`) finds the device over which a packet came.
+//!
+//! When the process ends, its devices and their routes disappear, and the kernel forwards everything.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -185,7 +189,7 @@ pub(crate) fn add_routes(threads: Range<usize>, marks: Marks) -> Vec<String> {
         let ([skip, find, end], mark) = (rules(thread), marks.selector(Kind::Engine(thread)));
         [
             format!("route replace default dev {device} table {table} proto kernel"),
-            // Finds nothing that the rule before does not find. It is there to be jumped to.
+            // A target for a jump; it matches nothing that the rule before does not match.
             format!("rule add priority {end} iif lo {mark} lookup {table} protocol kernel"),
             // With `src_valid_mark`, the filter of reverse paths looks for the route to the sender with the mark, as if from the device to which the packet goes.
             format!("rule add priority {skip} iif {device} {mark} goto {end} protocol kernel"),

@@ -11,7 +11,7 @@ use bentpipe_tcp::{Config, KeepAlive, ReceiveWindow};
 use crate::half::HalfRequest;
 use crate::keepalive::Keepalive;
 
-/// Mode for networks that are shared with others, of those algorithms that have one.
+/// Mode for shared networks, of the algorithms that have one.
 const SAFE: &str = "cc.mode=safe";
 /// Least time by which timeouts exceed the smoothed round trip, as in Linux (`TCP_RTO_MIN`).
 const RTO_MARGIN: Duration = Duration::from_millis(200);
@@ -29,13 +29,13 @@ pub(crate) struct Settings {
     known: Vec<(ConfigKey, Arc<Config>)>,
 }
 
-/// What a configuration depends on.
+/// Key of a configuration.
 #[derive(Clone, PartialEq)]
 pub(crate) struct ConfigKey {
     split: Split,
     is_v4: bool,
     ecn: bool,
-    /// What the client's SYN announced as its maximum segment size.
+    /// Maximum segment size announced by the client's SYN.
     mss: Option<u16>,
 }
 
@@ -54,7 +54,7 @@ impl Settings {
             return Some(Arc::clone(config));
         }
         let config = Arc::new(config(stack, &key)?);
-        // Clients choose what they announce, so there may be many.
+        // Clients choose this value, so there may be many.
         if self.known.len() >= MOST_KNOWN {
             self.known.clear();
         }
@@ -63,7 +63,7 @@ impl Settings {
     }
 }
 
-/// Whether Linux would negotiate ECN here (`net.ipv4.tcp_ecn`): 1 always, 2 only where the other end asks for it.
+/// True if Linux would negotiate ECN here (`net.ipv4.tcp_ecn`): 1 always, 2 only if the peer requests it.
 fn negotiates_ecn(answers: bool) -> bool {
     let setting = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_ecn");
     match setting.as_deref().map(str::trim) {

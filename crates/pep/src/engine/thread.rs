@@ -59,7 +59,7 @@ pub(crate) struct Thread {
     marks: Marks,
     /// Connections with more to do than their turn allowed.
     again: Vec<Id>,
-    /// Connections with alarms, the earliest first. Those that have another alarm now are ignored.
+    /// Connections with alarms, the earliest first. Entries of replaced alarms are ignored.
     alarms: BinaryHeap<Reverse<(time::Instant, Id)>>,
 }
 
@@ -87,10 +87,11 @@ impl Thread {
         Ok((thread, inbox))
     }
 
-    /// Works until it is told to stop.
+    /// Works until a message ends it.
     ///
     /// # Errors
-    /// If the device is gone.
+    ///
+    /// If the device has disappeared.
     pub fn run(mut self) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS);
         let mut drained = true;
@@ -120,7 +121,7 @@ impl Thread {
         }
     }
 
-    /// How long to wait for events.
+    /// Maximum time to wait for events.
     fn patience(&self) -> Duration {
         if !self.again.is_empty() {
             return Duration::ZERO;
@@ -131,7 +132,7 @@ impl Thread {
         alarm.map_or(wait, |alarm| wait.min(Duration::from_nanos(alarm.as_nanos() as u64)))
     }
 
-    /// True if the thread is to end.
+    /// Reads the messages; returns true if the thread shall end.
     fn read_inbox(&mut self) -> bool {
         for message in self.inbox.drain() {
             match message {
@@ -148,7 +149,7 @@ impl Thread {
         false
     }
 
-    /// Handles the events of the stack, and goes on with connections that had more to do.
+    /// Handles the events of the stack, and gives another turn to connections that need one.
     fn handle_events(&mut self) {
         while let Some((id, events)) = self.driver.stack.poll_event() {
             self.handle_event(id, events);
@@ -160,13 +161,14 @@ impl Thread {
             }
         }
         self.ring_alarms();
-        // The interceptor passes new SYNs. One that comes by the device is a copy for a connection that has just been forgotten; it will be repeated.
+        // The interceptor passes new SYNs. A SYN over the device is a copy for a connection that was just removed; the client repeats
+        // it.
         while let Some(request) = self.driver.stack.poll_request() {
             self.driver.stack.ignore(&request);
         }
     }
 
-    /// Gives their turns to connections whose time has come.
+    /// Gives a turn to each connection with a due alarm.
     fn ring_alarms(&mut self) {
         if self.alarms.is_empty() {
             return;
@@ -201,7 +203,7 @@ impl Thread {
             true => Ends { local: request.client, remote: request.server },
             false => Ends { local: request.server, remote: request.client },
         };
-        // The mark is that of the SYN of who opened the connection. What goes back to there has none.
+        // The mark is that of the opener's SYN. Packets to the opener have no mark.
         if active && request.manner.way.mark != 0 {
             self.marks.lock().insert(ends, request.manner.way.mark);
         }
@@ -355,8 +357,8 @@ impl Thread {
     }
 }
 
-/// Sends the engine's SYNs as this machine sends its own packets. For connection tracking they open the connection, so that the packet filter of the
-/// administrator, which may forward no new connection from the engine's device, forwards what follows.
+/// Sends the engine's SYNs as this machine sends its own packets. So connection tracking knows the connection, and the packet filter of the
+/// administrator forwards the later packets, even if it forwards no new connection from the engine's device.
 fn sends_syn(sender: &RawSender, marks: &Marks, pieces: &[IoSlice<'_>]) -> bool {
     let Some(packet) = pieces.first().and_then(|head| head.get(VIRTIO_HEADER_LEN..)) else { return false };
     let Some(syn) = Syn::read(packet) else { return false };

@@ -11,7 +11,9 @@ use crate::form::{Form, Keys, Named, Shorthand};
 use crate::model::{LinkGroup, Radio};
 use crate::series::{Recordings, Series};
 use crate::tree::{Node, Value};
-use crate::unit::{COUNT, Codec, FEW, FLAG, Names, PROBABILITY, RATE, Refused, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{
+    COUNT, Codec, FEW, FLAG, Names, OrWord, PROBABILITY, RATE, Refused, TIME, TIME_ABOVE_ZERO, Words,
+};
 
 impl Named for LinkGroup {
     fn named(name: &str) -> Self {
@@ -143,18 +145,20 @@ const EFFECTS: Words<OutageEffect> = Words(&[
 
 /// Outages listed one by one, or repeated with a fixed length.
 const OUTAGE_KINDS: &[Keys] =
-    &[("listed", &["intervals", "effect"]), ("repeated", &["every", "length", "effect"])];
+    &[("listed", &["intervals", "effect"]), ("repeated", &["every", "length", "first", "effect"])];
 
 fn outages(form: &mut Form<'_>, outages: &mut Outages, duration: Duration) {
     form.implied_kinds("listed", OUTAGE_KINDS, |form, kind| match kind {
         "repeated" => {
-            let (mut every, mut length) = (duration, Duration::ZERO);
+            let (mut every, mut length, mut first) = (duration, Duration::ZERO, None);
             form.required("every", &mut every, &TIME_ABOVE_ZERO);
             form.required("length", &mut length, &TIME_ABOVE_ZERO);
+            form.field("first", &mut first, &OrWord("every", TIME));
             if at_least_part(form, "every", every, duration) {
                 return;
             }
-            outages.intervals = Outages::every(every, length, Instant::ZERO + duration).intervals;
+            let [from, until] = [first.unwrap_or(every), duration].map(|time| Instant::ZERO + time);
+            outages.intervals = Outages::every(every, length, from..until).intervals;
         }
         _ => form.field("intervals", &mut outages.intervals, &Intervals),
     });

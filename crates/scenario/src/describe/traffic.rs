@@ -6,15 +6,15 @@ use bentpipe_traffic::web::Model;
 use super::media;
 use crate::form::{Form, Keys, Shorthand};
 use crate::model::{Idle, Streaming, Traffic};
-use crate::unit::{Bytes, FACTOR, FEW, FLAG, RATE, SEGMENTS, SHAPE, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{Bytes, FACTOR, FEW, FLAG, RATE, SHAPE, TIME, TIME_ABOVE_ZERO, Words};
 
 /// Traffic of a flow's application; sizes in segments mean `mss` bytes each.
 pub(super) fn traffic(form: &mut Form<'_>, traffic: &mut Traffic, mss: u32) {
     form.variant(traffic, name, each(), |form, traffic| match traffic {
         Traffic::Bulk => {}
         Traffic::File { bytes } => form.required("size", bytes, &Bytes::or_segments(mss).down_to_one()),
-        Traffic::Pages { segments, idle, fresh_connection } => {
-            form.required("page", segments, &SEGMENTS);
+        Traffic::Pages { bytes, idle, fresh_connection } => {
+            form.required("page", bytes, &Bytes::or_segments(mss).down_to_one());
             form.table("idle", IDLE_SHORTHAND, |form| self::idle(form, idle));
             form.field("fresh-connection", fresh_connection, &FLAG);
         }
@@ -68,7 +68,7 @@ fn each() -> Vec<Traffic> {
     vec![
         Traffic::Bulk,
         Traffic::File { bytes: 1 },
-        Traffic::Pages { segments: 1, idle: Idle::Fixed(Duration::ZERO), fresh_connection: true },
+        Traffic::Pages { bytes: 1, idle: Idle::Fixed(Duration::ZERO), fresh_connection: true },
         Traffic::Cbr { rate: Rate::from_bps(1), packet_bytes: 1000, spacing: Spacing::Even },
         Traffic::OnOff(on_off::Config::default()),
         Traffic::Video { video: Default::default(), stream: Streaming::default() },

@@ -54,6 +54,11 @@ impl Report {
     pub fn is_empty(&self) -> bool {
         self.mistakes.is_empty()
     }
+
+    /// Adds the mistakes of another report.
+    pub fn append(&mut self, other: Self) {
+        other.mistakes.into_iter().for_each(|mistake| self.add(mistake));
+    }
 }
 
 /// One of the kinds that a table may describe.
@@ -162,6 +167,7 @@ impl<'a> Reading<'a> {
     pub fn refuse(&mut self, key: &str, node: &Node, accepted: String, suggestion: Option<String>) {
         let found = match &node.value {
             Value::Table(_) => "a table".to_owned(),
+            Value::List(items) if items.len() > 20 => format!("a list of {}", items.len()),
             value => value.to_string(),
         };
         let is_bare = self.bare.is_some_and(|(_, bare)| std::ptr::eq(bare, node));

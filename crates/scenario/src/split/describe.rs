@@ -44,7 +44,7 @@ fn one_side(form: &mut Form<'_>, which: &str, side: &mut Side, purpose: Purpose)
     if let Form::Read(reading) = form
         && let (Some(node), "clients", Datapath::Engine) = (reading.get("datapath"), which, side.datapath)
     {
-        let accepted = "\"kernel\": the engine terminates the half over the satellite".to_owned();
+        let accepted = "\"kernel\": the engine terminates the satellite-side connection".to_owned();
         reading.refuse("datapath", node, accepted, None);
     }
     let datapath = side.datapath;

@@ -1,5 +1,6 @@
 //! Codecs of single values: one per kind of quantity, for reading and showing.
 
+mod amount;
 mod habit;
 mod measure;
 mod number;
@@ -8,6 +9,7 @@ mod room;
 mod size;
 mod word;
 
+pub(crate) use amount::{AMOUNT, Amount};
 pub(crate) use measure::{RATE, SEGMENTS, SEGMENTS_FROM_ZERO, TIME, TIME_ABOVE_ZERO};
 pub(crate) use number::{
     COUNT, Count, FACTOR, FEW, FLAG, FRAME_RATE, MEMBERS, PART, PHASING, PROBABILITY, SHAPE,

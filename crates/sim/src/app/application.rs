@@ -13,7 +13,7 @@ use bentpipe_traffic::{
     Application, Cbr, Client, ClientApp, Judge, Pages, Playout, Rest, Source, SourceApp, Timeliness,
 };
 
-/// What the videos of a group have in common; nothing for other traffic.
+/// Returns the properties that all videos of a group share; `None` for other traffic.
 pub(crate) fn style(group: &FlowGroup) -> Option<Style> {
     if let Traffic::Video { video, .. } = &group.traffic { Some(Style::new(video)) } else { None }
 }
@@ -30,8 +30,8 @@ pub(crate) fn application(
     match &group.traffic {
         Traffic::Bulk => Application::Bulk,
         Traffic::File { bytes } => Application::File { bytes: *bytes },
-        Traffic::Pages { segments, idle, fresh_connection } => Application::Pages(Pages {
-            bytes: u64::from(*segments) * u64::from(group.sender.mss),
+        Traffic::Pages { bytes, idle, fresh_connection } => Application::Pages(Pages {
+            bytes: *bytes,
             fresh_connection: *fresh_connection,
             rest: match idle {
                 Idle::Fixed(rest) => Rest::Fixed(*rest),

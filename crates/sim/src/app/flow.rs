@@ -1,4 +1,4 @@
-//! What flows do with their connections: open, write, complete, close, begin again.
+//! Use of connections by flows: open, write, complete, close, start again.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::simulation::Simulation;
 use crate::world::{End, NOT_COUNTED};
 
 impl<M: Monitor> Simulation<M> {
-    /// Sees to it that a flow is woken at a time or earlier, or at once if that is over.
+    /// Schedules a flow for a time or earlier; for now if the time has passed.
     pub(crate) fn wake_flow_at(&mut self, id: FlowId, at: Instant) {
         let at = at.max(self.now);
         if self.processes.is_empty() {
@@ -139,7 +139,7 @@ impl<M: Monitor> Simulation<M> {
         first
     }
 
-    /// Tells the monitor of a new pair of ends, whose data come from the end `inward`, if there is one.
+    /// Reports a new pair of ends to the monitor. Its data arrives from the end `inward`, if there is one.
     pub(crate) fn announce(&mut self, first: EndId, inward: Option<EndId>) {
         let leg_id = self.ends[first as usize].leg_id;
         for end in [first, first + 1] {
@@ -148,7 +148,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Gives the present connection of a flow as much as it takes of what it is to be given.
+    /// Writes the flow's remaining data into the connection's send buffer, as far as it has room.
     pub(crate) fn write(&mut self, id: FlowId) {
         let flow = &mut self.flows[id as usize];
         let Some(sender) = flow.sender else { return };
@@ -220,7 +220,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Clears away a connection that is over at both ends, so that a flow of many pages needs few places.
+    /// Removes a connection that is over at both ends, so that a flow of many pages needs few places.
     pub(crate) fn retire(&mut self, sender: EndId) {
         if !self.flows[self.ends[sender as usize].flow as usize].onward.is_empty() {
             return self.retire_chain(sender);
@@ -294,7 +294,7 @@ impl<M: Monitor> Simulation<M> {
         self.flows[id as usize].application.source_app()
     }
 
-    /// The receiving end of a source's connection read so many bytes.
+    /// Notes that the receiving end of a source's connection read `bytes`.
     pub(crate) fn note_read(&mut self, end: EndId, bytes: u64) {
         let (now, flow) = (self.now, self.ends[end as usize].flow);
         if let Some(app) = self.source_app_of(flow) {

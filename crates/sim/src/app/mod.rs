@@ -1,4 +1,4 @@
-//! What flows do with their connections and packets: applications at work, sessions of transports that are not TCP.
+//! Use of connections and packets by flows: applications, and sessions of transports other than TCP.
 
 pub(crate) mod application;
 mod flow;

@@ -1,4 +1,4 @@
-//! Clients at work: they open connections and ask, and their server answers.
+//! Clients: they open connections and send requests, which their server answers.
 
 use bentpipe_check::HostEvent;
 use bentpipe_tcp::Events;
@@ -10,7 +10,7 @@ use crate::observe::monitor::Monitor;
 use crate::simulation::Simulation;
 
 impl<M: Monitor> Simulation<M> {
-    /// A client asked to be called, or begins.
+    /// Starts a client, or runs it at the time that it requested.
     pub(crate) fn call_client(&mut self, id: FlowId) {
         let now = self.now;
         if let Some(app) = self.client_app_of(id) {
@@ -23,7 +23,7 @@ impl<M: Monitor> Simulation<M> {
         self.flows[id as usize].application.client_app()
     }
 
-    /// Does what a client wants, then sets its timer. The end `settling` will be settled by the caller.
+    /// Executes the actions of a client, then sets its timer. The caller settles the end `settling`.
     fn serve_client(&mut self, id: FlowId, settling: Option<EndId>) {
         while let Some(act) = self.client_app_of(id).and_then(|app| app.client.poll_act()) {
             let (Act::Open { connection } | Act::Ask { connection, .. } | Act::Close { connection }) = act;
@@ -64,7 +64,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Writes what is to be written at one end of a connection, as far as it takes it.
+    /// Writes pending data at one end of a connection, as far as its send buffer has room.
     fn write_connection(&mut self, id: FlowId, number: u32, end: EndId) {
         let side = (end % 2) as usize;
         let Some(state) = self.client_app_of(id).and_then(|app| app.state(number)) else { return };
@@ -129,7 +129,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// A connection ended before its time. The other end is told at once: a user would wait, then load again.
+    /// Handles the early end of a connection. The other end ends at once: a user would wait, then load again.
     fn fail_connection(&mut self, flow: FlowId, number: u32, end: EndId) {
         let now = self.now;
         if let Some(app) = self.client_app_of(flow) {

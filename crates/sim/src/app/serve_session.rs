@@ -1,4 +1,4 @@
-//! Agents at work: what they send, and what they hand over to the application.
+//! Agents: the packets that they send, and the data that they deliver to the application.
 
 use bentpipe_base::Instant;
 use bentpipe_traffic::Application;
@@ -12,7 +12,7 @@ use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
 
-/// As much as nobody ever sends.
+/// More bytes than any flow sends.
 const ENDLESS: u64 = u64::MAX / 8;
 
 impl<M: Monitor> Simulation<M> {
@@ -34,7 +34,7 @@ impl<M: Monitor> Simulation<M> {
         self.flows[id as usize].session.as_mut().expect("only flows with a session come here")
     }
 
-    /// Gives the sender what the application has for it.
+    /// Passes the application's data to the sender.
     fn supply(&mut self, id: FlowId) {
         let now = self.now;
         let flow = &mut self.flows[id as usize];
@@ -60,7 +60,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Sends what an agent wants to send, and hands over what it has for the application.
+    /// Sends the packets of an agent, and delivers its data to the application.
     fn serve_agent(&mut self, id: FlowId, index: usize) {
         let now = self.now;
         while let Some(departure) = self.session(id).bindings[index].agent.poll_transmit(now) {

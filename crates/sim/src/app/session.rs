@@ -1,13 +1,14 @@
-//! Agents of transports that are not TCP: packets between them travel like all others.
+//! Agents of transports other than TCP. Packets between agents use links and queues like all other packets.
 //!
-//! A flow over such a transport has a session: its agents, a sender, a receiver, and perhaps some on the way, with the routes between their ports. A
-//! transport is added by its agents in the crate `transports`, its word in `scenario`, and their bindings in `session_setup.rs`.
+//! A flow over such a transport has a session: the agents of sender and receiver, possibly agents between them, and the routes between
+//! their ports. A new transport has its agents in the crate `transports`, its name in `scenario`, and its bindings in
+//! `session_setup.rs`.
 
 use bentpipe_base::Instant;
 use bentpipe_scenario::NodeId;
 use bentpipe_transports::{Agent, Packet, Progress, dtn, petra};
 
-/// The agents of a flow, in the order of the way from the sender to the receiver.
+/// Agents of a flow, in the order from sender to receiver.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub bindings: Vec<Binding>,
@@ -18,14 +19,14 @@ pub(crate) struct Session {
 pub(crate) struct Binding {
     pub agent: Agent,
     pub node: NodeId,
-    /// Where its ports lead.
+    /// Route from each port of the agent.
     pub ways: [Option<Way>; 2],
 }
 
-/// The way from a port of an agent to a port of another.
+/// Route from a port of an agent to a port of another agent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
-    /// Where the route begins.
+    /// Position of the route's first hop.
     pub route: u32,
     pub to: Port,
 }
@@ -33,12 +34,12 @@ pub(crate) struct Way {
 /// A port of an agent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Port {
-    /// Number of the agent, in the order of the way from the sender to the receiver.
+    /// Number of the agent, counted from sender to receiver.
     pub agent: u8,
     pub port: u8,
 }
 
-/// A packet of an agent on its way.
+/// A packet of an agent in the network.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentPacket {
     pub packet: Packet,
@@ -50,17 +51,17 @@ impl Session {
         self.bindings.iter().map(|binding| binding.agent.next_timeout()).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// What the sender counted.
+    /// Returns the counters of the sender.
     pub fn sender(&self) -> Progress {
         self.bindings[0].agent.progress()
     }
 
-    /// What the receiver counted.
+    /// Returns the counters of the receiver.
     pub fn receiver(&self) -> Progress {
         self.bindings[self.bindings.len() - 1].agent.progress()
     }
 
-    /// What the agents of a bundle layer counted, with the nodes where they are; nothing for other transports.
+    /// Returns the counters of bundle agents with their nodes; empty for other transports.
     pub fn bundles(&self) -> impl Iterator<Item = (NodeId, dtn::Counters)> {
         self.bindings.iter().filter_map(|binding| match &binding.agent {
             Agent::Dtn(node) => Some((binding.node, node.counters())),
@@ -68,7 +69,7 @@ impl Session {
         })
     }
 
-    /// What the agents of PETRA counted, with the nodes where they are; nothing for other transports.
+    /// Returns the counters of PETRA agents with their nodes; empty for other transports.
     pub fn relays(&self) -> impl Iterator<Item = (NodeId, petra::Counters)> {
         self.bindings.iter().filter_map(|binding| match &binding.agent {
             Agent::Petra(node) => Some((binding.node, node.counters())),

@@ -1,4 +1,4 @@
-//! Who sits where: the agents of a flow at its nodes, and the routes between them.
+//! Placement of the agents of a flow at its nodes, and the routes between them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,7 +65,8 @@ impl World {
         Ok(Some(Box::new(Session { bindings: bindings.collect() })))
     }
 
-    /// Where the routes of the second path begin, there and back, if there is one. A port of one end leads to the same port of the other.
+    /// Returns the positions of the routes of the second path, forward and back, if there is one. A port of one end leads to the same
+    /// port of the other.
     fn second_path(
         &mut self,
         topology: &mut Topology<'_>,
@@ -202,7 +203,7 @@ impl World {
         Ok(Box::new(Session { bindings }))
     }
 
-    /// TCP between two nodes at the near and at the far end; where that is a relay entity, it takes in as much as it keeps.
+    /// TCP between two nodes. If the far end is a relay entity, its receive buffer is as large as its store.
     fn over_tcp(
         &mut self,
         group: &FlowGroup,
@@ -240,7 +241,7 @@ impl World {
     }
 }
 
-/// Bytes that a relay entity keeps unless it is told: for the longest hop between two of them, or for the longest at all.
+/// Default store of a relay entity, in bytes: for the longest hop between two relay entities, or for the longest hop of all.
 fn buffer(stops: &[(NodeId, RelayConfig)], hops: &[[Hop; 2]]) -> u64 {
     let packed = |[there, _]: &[Hop; 2]| RelayConfig::default().buffer_bytes(there.rate, there.round_trip);
     let between = &hops[1..(stops.len() - 2).max(1)];
@@ -248,12 +249,13 @@ fn buffer(stops: &[(NodeId, RelayConfig)], hops: &[[Hop; 2]]) -> u64 {
     longest(between).or(longest(hops)).unwrap_or(1)
 }
 
-/// An equal part of a rate for each of so many, with a hundredth left for polls and their answers.
+/// Returns an equal part of 99 % of a rate for each of `sharers`; 1 % is for polls and their answers.
 fn part_of(rate: Rate, sharers: u32) -> Rate {
     Rate::from_bps((rate.bps() / 100 * 99 / u64::from(sharers)).max(1))
 }
 
-/// The ends of a flow and the nodes of a kind on its way, with their configurations. More than numbers go round are passed by.
+/// Returns the ends of a flow and the nodes of a kind on its path, with their configurations. Nodes beyond the largest number are
+/// skipped.
 fn stops<C: Default + Copy>(
     topology: &mut Topology<'_>,
     [from, to]: [NodeId; 2],
@@ -275,8 +277,8 @@ fn relay_entity(kind: &NodeKind) -> Option<RelayConfig> {
     if let NodeKind::RelayEntity(config) = kind { Some(*config) } else { None }
 }
 
-/// What is known in advance of the way between two agents: contacts while all its links are up, if it does not change, and while a way leads through the sky. Its
-/// rate is that of the slowest link unless it is given; none if neither is known.
+/// Returns contacts and rate of the hop between two agents. Contacts are the times in which all fixed links are up, or in which a
+/// constellation has a path. Without a configured rate, the rate is that of the slowest link, or none if that is unknown.
 fn hop(
     topology: &mut Topology<'_>,
     (from, to): (NodeId, NodeId),

@@ -1,4 +1,5 @@
-//! Packets that come to a shared link of a world of processes: put in without order, taken out many at a time, in the order of their arrival.
+//! Packets in front of a shared link in a world of processes. They are added in any order and removed in batches, in the order of
+//! arrival.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +11,7 @@ use crate::engine::tuning::MANY_TO_SORT;
 use crate::ids::PacketIndex;
 use crate::packet::pool::{PacketPool, Waiting};
 
-/// Sorts things by their numbers, which are the first that two of them are compared by. What has the same number stays in any order.
+/// Sorts items by their number, which must be the first key of their order. The order of items with the same number is not defined.
 pub(crate) fn sort<T: Ord + Copy>(things: &mut [T], number: impl Fn(&T) -> u32) {
     if things.len() < MANY_TO_SORT {
         things.sort_unstable();
@@ -19,19 +20,19 @@ pub(crate) fn sort<T: Ord + Copy>(things: &mut [T], number: impl Fn(&T) -> u32) 
     }
 }
 
-/// Packets in front of a shared link, sent by processes one after the other, each in the order of time.
+/// Packets in front of a shared link, added by processes in turn, each in the order of time.
 ///
-/// Packets that come soon are sorted when they leave, as machine words. Those that come later wait in a heap, so that they are not sorted
-/// again and again: a packet takes time that grows with the logarithm of those that leave together.
+/// Packets due soon are sorted as machine words when they leave. Later ones wait in a heap, so that no packet is sorted repeatedly. The
+/// time per packet grows with the logarithm of the number of packets that leave together.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// Of each packet that comes soon: nanoseconds after `base` in the high half, its index in the low one.
+    /// For each packet due soon: nanoseconds after `base` in the high half, its index in the low half.
     order: Vec<u64>,
     base: Instant,
-    /// Packets that come from this time on wait in the heap.
+    /// Packets that arrive from this time on wait in the heap.
     until: Instant,
     late: BinaryHeap<Reverse<Waiting>>,
-    /// No packet comes before this.
+    /// No packet arrives before this time.
     first_at: Instant,
 }
 
@@ -67,7 +68,7 @@ impl Batch {
         self.order.len() + self.late.len()
     }
 
-    /// The packets that come by `limit`, in order.
+    /// Removes the packets that arrive by `limit`, in order.
     pub fn leave(&mut self, limit: Instant, pool: &mut PacketPool) -> SortedBatch {
         while self.late.peek().is_some_and(|first| first.0.at < self.until) {
             let Some(Reverse(first)) = self.late.pop() else { break };
@@ -79,7 +80,7 @@ impl Batch {
         SortedBatch { order, base, count }
     }
 
-    /// The packets that came by `limit` have left. From now on those that come within `span` of that come soon.
+    /// Removes the packets that arrived by `limit`. From now on, packets due within `span` after `limit` count as due soon.
     pub fn forget(&mut self, left: SortedBatch, limit: Instant, span: Duration) {
         debug_assert!(self.order.is_empty(), "no packet that leaves comes back");
         self.order = left.order;
@@ -101,20 +102,20 @@ fn time(base: Instant, key: u64) -> Instant {
 /// Packets that leave together.
 #[derive(Debug)]
 pub(crate) struct SortedBatch {
-    /// As in the batch: these, and then those that stay.
+    /// As in the batch: removed packets first, then the others.
     order: Vec<u64>,
     base: Instant,
     count: usize,
 }
 
 impl SortedBatch {
-    /// How many they are.
+    /// Number of packets.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// The packet at a position of the order. To be asked for one position after the other: packets of the same time are put in order only
-    /// now, while a cache holds them.
+    /// Returns the packet at a position of the order. Positions must be read in ascending order: packets of the same time are sorted
+    /// here, while they are in the cache.
     #[inline(always)]
     pub fn get(&mut self, position: usize, pool: &PacketPool) -> Waiting {
         let key = self.order[position];
@@ -126,7 +127,7 @@ impl SortedBatch {
         Waiting { at: time(self.base, key), ..pool.waiting(self.order[position] as PacketIndex) }
     }
 
-    /// Puts the packets in order that come at the same time as the one at a position.
+    /// Sorts the packets that arrive at the same time as the one at a position.
     #[inline(never)]
     fn sort_together(&mut self, position: usize, pool: &PacketPool) {
         let first = self.order[position];
@@ -150,7 +151,7 @@ mod tests {
     use crate::packet::pool::{NO_CHANNEL, PacketContents};
     use bentpipe_base::Rng;
 
-    /// Packets that come soon or late, within machine words of the base or far beyond, leave by time and origin, each once.
+    /// Packets due soon or late, within machine words of the base or far beyond, leave by time and origin, each once.
     #[test]
     fn packets_leave_in_the_order_of_their_arrival() {
         let mut rng = Rng::stream(1, "batch");

@@ -1,7 +1,7 @@
-//! Input channels of processes: packets on their way to a process, from when they are through a shared link until the process takes them in.
-//! Each stays in its place in the packet pool, which names that of the next one.
+//! Input channels of processes: packets between the end of a shared link's transmission and their arrival at a process. A packet stays
+//! in its place in the packet pool, which has the place of the next packet.
 //!
-//! What a process sends lies together and is through in much the same order, so whoever takes it in reads memory from front to back.
+//! Packets of one process are neighbours in memory and arrive in nearly the same order, so the reader accesses memory sequentially.
 
 use bentpipe_base::Instant;
 use bentpipe_scenario::LinkId;
@@ -12,15 +12,15 @@ use crate::ids::PacketIndex;
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::{PacketPool, Waiting};
 
-/// The links by which packets come from a shared link to a host, and the packets that come to the first of them, in order.
+/// Links from a shared link to a host, and the packets due at the first of these links, in order.
 #[derive(Debug)]
-// One line of the cache.
+// The struct fits one cache line.
 #[repr(C, align(64))]
 pub(crate) struct Channel {
     pub process: u32,
     /// The first of the links.
     pub link: LinkId,
-    /// Where a route leads to it.
+    /// Position of the channel in its route.
     pub position: u32,
     /// The first and the last packet that wait. Without packets only the length means anything.
     first: PacketIndex,
@@ -44,7 +44,7 @@ impl Channel {
         self.len as usize + usize::from(self.front.0 != EventKey::NEVER)
     }
 
-    /// When the first of the packets that wait comes to the channel, [`Instant::FAR_FUTURE`] without one.
+    /// Arrival time of the first waiting packet, [`Instant::FAR_FUTURE`] without one.
     pub fn first_at(&self, pool: &PacketPool) -> Instant {
         if self.len == 0 { Instant::FAR_FUTURE } else { pool.waiting(self.first).at }
     }
@@ -78,13 +78,13 @@ impl Channel {
         Some(packet)
     }
 
-    /// Asks for the memory of the first packets, as far as they lie in a row.
+    /// Prefetches the first packets, as far as they are neighbours.
     #[inline(always)]
     pub fn prefetch_first(&self, pool: &PacketPool) {
         pool.prefetch_row(self.first, CHANNEL_AHEAD.min(self.len));
     }
 
-    /// The same while they leave, one by one: `left` was the last.
+    /// Prefetches further packets while they leave one by one; `left` was the last.
     #[inline(always)]
     fn prefetch_ahead(&self, left: PacketIndex, pool: &PacketPool) {
         if self.first != left + 1 {
@@ -107,7 +107,7 @@ mod tests {
     use bentpipe_base::Rng;
     use std::collections::VecDeque;
 
-    /// Packets join in another order than they were put down, or get lost: each channel keeps its order.
+    /// Packets join in another order than they were stored, or get lost: each channel keeps its order.
     #[test]
     fn every_channel_keeps_its_order() {
         let mut rng = Rng::stream(1, "channels");
@@ -127,7 +127,7 @@ mod tests {
                     waiting.push(pool.put(&PacketContents { to, ..PacketContents::default() }));
                 }
                 3..7 if !waiting.is_empty() => {
-                    // Most of them leave as they came.
+                    // Most packets leave in the order of arrival.
                     let index = waiting.remove(rng.below(waiting.len().min(3) as u64) as usize);
                     if rng.below(20) == 0 {
                         pool.release(index);

@@ -11,7 +11,7 @@ use crate::packet::pool::{NO_CHANNEL, Waiting};
 use crate::simulation::Simulation;
 use crate::world::End;
 
-/// What a process does next.
+/// Next event of a process.
 enum Next {
     /// A packet arrives over a channel.
     Arrival(u32),
@@ -46,7 +46,7 @@ impl<M: Monitor> Simulation<M> {
         self.schedule_window();
     }
 
-    /// Executes a window of each phase group whose time has come.
+    /// Executes a window of each phase group that is due.
     pub(crate) fn run_windows(&mut self) {
         for group in 0..self.processes.groups.len() as GroupId {
             if self.processes.groups[group as usize].next_window() <= self.now {
@@ -55,8 +55,8 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// The shared links let through the packets for a phase group up to the safe time. Of those that come at the safe time itself not all
-    /// may be known.
+    /// Transmits the packets for a phase group on all shared links, up to the safe time. Packets that arrive exactly at the safe time
+    /// may not all be known.
     fn let_all_through(&mut self, group: GroupId, safe_time: Instant) {
         for id in 0..self.shared_links.len() as u32 {
             if self.shared_links[id as usize].group == group {
@@ -74,12 +74,12 @@ impl<M: Monitor> Simulation<M> {
         self.processes.groups[group as usize].first_message = first.unwrap_or(Instant::FAR_FUTURE);
     }
 
-    /// A shared link lets through what processes have sent to it by `limit`.
+    /// Transmits the packets that arrive at a shared link by `limit`.
     pub(crate) fn let_batch_through(&mut self, id: u32, limit: Instant) {
         self.leave_batch(id, limit, |simulation, packet| simulation.pass_shared_link(id, packet));
     }
 
-    /// Visits the packets, in order, that come to a shared link by `limit`.
+    /// Visits the packets that arrive at a shared link by `limit`, in order.
     #[inline(always)]
     pub(crate) fn leave_batch(&mut self, id: u32, limit: Instant, mut visit: impl FnMut(&mut Self, Waiting)) {
         while self.shared_links[id as usize].batch.first_at() <= limit {
@@ -97,7 +97,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// A packet goes through a shared link.
+    /// Passes a packet to a shared link.
     #[inline(always)]
     pub(crate) fn pass_shared_link(&mut self, id: u32, Waiting { at, channel, handle, .. }: Waiting) {
         let link = self.shared_links[id as usize].link;
@@ -115,9 +115,9 @@ impl<M: Monitor> Simulation<M> {
         self.execute_window(group, safe_time);
     }
 
-    /// The scheduled processes of a phase group are executed up to the end of the window: all that reaches a host before that is known.
+    /// Executes the scheduled processes of a phase group to the end of the window. All earlier arrivals at their hosts are known.
     pub(crate) fn execute_window(&mut self, group: GroupId, safe_time: Instant) {
-        // A process has room for one sample.
+        // A process stores one sample only.
         let next_but_one_sample = self.processes.next_sample + SAMPLE_INTERVAL;
         let spare = std::mem::take(&mut self.processes.spare);
         let state = &mut self.processes.groups[group as usize];
@@ -136,7 +136,7 @@ impl<M: Monitor> Simulation<M> {
         self.processes.spare = scheduled;
     }
 
-    /// What has arrived of each flow by now, in bytes; everything before is executed.
+    /// Returns the bytes of each flow that have arrived by now; all earlier events are executed.
     pub(crate) fn sample_processes(&mut self) -> &[u64] {
         for id in 0..self.processes.len() as u32 {
             if !self.processes.processes[id as usize].is_sampled {
@@ -156,7 +156,7 @@ impl<M: Monitor> Simulation<M> {
         self.schedule_window();
     }
 
-    /// A process has something to do soon, unless it did it when a message came.
+    /// Schedules a process that has an event soon, unless a message already did.
     pub(crate) fn wake_process(&mut self, id: u32) {
         let Process { due, is_scheduled, .. } = self.processes.processes[id as usize];
         if !is_scheduled {
@@ -165,7 +165,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Sees to it that a process is executed by the time that it has something to do, if everybody in its group has executed until `now`.
+    /// Schedules a process for its next event, provided that all of its group have executed until `now`.
     #[inline(always)]
     fn schedule_or_wake(&mut self, id: u32, due: Instant, now: Instant) {
         // The next window of its group may reach so far.
@@ -195,7 +195,7 @@ impl<M: Monitor> Simulation<M> {
         self.schedule_or_wake(id, due, window_end);
     }
 
-    /// The same for a process that knows what comes first over each channel; tells when there is something to do again.
+    /// Executes events of a process whose first packet on each channel is known. Returns the time of its next event.
     fn run_process_until(&mut self, id: u32, limit: Instant) -> Instant {
         let clock = self.now;
         let Process { channels, members, .. } = self.processes.processes[id as usize];
@@ -230,7 +230,7 @@ impl<M: Monitor> Simulation<M> {
         due
     }
 
-    /// Notes what has arrived at a process, for the next sample of goodput.
+    /// Notes the bytes that have arrived at a process, for the next sample of goodput.
     fn sample(&mut self, id: u32) {
         let Self { processes: Processes { processes, members, sampled, .. }, flows, ends, .. } = self;
         let process = &mut processes[id as usize];
@@ -246,7 +246,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// What a process does first, and when.
+    /// Returns the first event of a process and its time.
     #[inline(always)]
     fn next_of_process(&mut self, channels: Numbers, members: Numbers) -> (EventKey, Next) {
         let mut first = (EventKey::NEVER, Next::Arrival(channels.begin));
@@ -259,7 +259,7 @@ impl<M: Monitor> Simulation<M> {
         if first.0.time < self.processes.no_timer_before { first } else { self.first_timer(first, members) }
     }
 
-    /// The same, with what was found on the channels.
+    /// Finds the first event among the timers of the process and the given first packet of the channels.
     #[inline(never)]
     fn first_timer(&mut self, mut first: (EventKey, Next), members: Numbers) -> (EventKey, Next) {
         self.processes.no_timer_before = Instant::FAR_FUTURE;
@@ -297,7 +297,7 @@ impl<M: Monitor> Simulation<M> {
         self.processes.channels[channel as usize].front.0 = EventKey::NEVER;
     }
 
-    /// At the end, every packet is offered to the links that it came to before.
+    /// At the end, offers every packet to the links before its channel.
     pub(crate) fn empty_channels(&mut self) {
         for channel in 0..self.processes.channels.len() as u32 {
             while self.processes.channels[channel as usize].len() > 0 {

@@ -1,12 +1,11 @@
-//! Fast path: packets that are followed from link to link without an event for each hop.
+//! Fast path: packets are followed from link to link without an event for each hop.
 //!
-//! A first-in-first-out link decides on a packet when it comes, by what it knows of those before it. So where all packets of a link
-//! come from one other, the packet is offered to it as soon as its arrival there is known, even if that lies in the future. Where
-//! the packets of several links meet, in front of a shared link, they wait in a world of [processes](crate::engine::process) and are offered
-//! in the order of their arrival, many at a time: that is early enough as long as none of them would be through yet. In other worlds each comes
-//! to it by an event.
+//! A first-in-first-out link can decide about a packet when all earlier packets are known. So if all packets of a link come from one
+//! other link, a packet is offered as soon as its arrival time is known, even if that is in the future. At a shared link, where packets
+//! of several links meet, they wait in a world of [processes](crate::engine::process). They are offered in batches in the order of
+//! arrival, before the first of them could arrive at the far end. In other worlds each packet arrives at a shared link by an event.
 //!
-//! Every link still sees the same packets, at the same times, in the same order as if each arrival were an event of its own.
+//! Every link sees the same packets, at the same times and in the same order, as if each arrival were an event.
 
 use bentpipe_base::Instant;
 use bentpipe_net::Passing;
@@ -20,29 +19,29 @@ use crate::packet::handle::PacketHandle;
 use crate::packet::pool::{NO_CHANNEL, Waiting};
 use crate::simulation::Simulation;
 
-/// Where a packet goes next that is through a link.
+/// Next place of a packet behind a link.
 #[derive(Clone, Copy)]
 enum Onward {
     Link(LinkId),
-    /// To a link that the routing table knows; the packet stays on its hop.
+    /// To a link given by the routing table; the packet stays at its hop.
     Lookup(LinkId),
     /// To a shared link.
     SharedLink(u32),
     /// To a channel of a process.
     Channel(u32),
-    /// It arrives at its host.
+    /// To its host.
     Host,
 }
 
 impl<M: Monitor> Simulation<M> {
-    /// Where a packet goes if it belongs to a share.
+    /// Returns the exchange of another share, if the packet belongs to that share.
     #[inline(always)]
     pub(crate) fn elsewhere(&mut self, handle: PacketHandle) -> Option<&mut Returned> {
         let share = self.share.as_mut()?;
         handle.share().map(|to| &mut share.returned.giving[to as usize])
     }
 
-    /// Offers a packet to a link at a time that may lie in the future, and follows it as far as it is known what becomes of it.
+    /// Offers a packet to a link at a time that may be in the future, and follows it as far as its fate is known.
     #[inline(always)]
     pub(crate) fn run_ahead(&mut self, place: (Instant, LinkId), handle: PacketHandle) {
         match self.follow(place, handle, false) {
@@ -61,7 +60,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// The same over the last links to a host: the packet, and the link that it arrives by, unless it stays on one.
+    /// Follows a packet over the last links to a host. Returns the packet and its last link, unless it stays on a link.
     #[inline(always)]
     pub(crate) fn follow_to_host(
         &mut self,
@@ -71,7 +70,7 @@ impl<M: Monitor> Simulation<M> {
         self.follow(place, handle, true).map(|(passing, last, _)| (passing, last))
     }
 
-    /// Offers a packet to a link behind which it is known to go to a channel.
+    /// Offers a packet to a link that leads to a channel.
     #[inline(always)]
     pub(crate) fn run_to_channel(
         &mut self,
@@ -89,7 +88,7 @@ impl<M: Monitor> Simulation<M> {
         self.post(channel, passing);
     }
 
-    /// A packet comes to a channel.
+    /// Adds a packet to a channel.
     #[inline(always)]
     fn post(&mut self, channel: u32, Passing { at, packet: handle }: Passing<PacketHandle>) {
         let packet = Waiting { at, handle, salt_or_next: 0, channel };
@@ -99,7 +98,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// A packet comes to a shared link of a world of processes.
+    /// Adds a packet to a shared link of a world of processes.
     #[inline(always)]
     pub(crate) fn send_to_shared_link(&mut self, id: u32, packet: Waiting) {
         let shared_link = &mut self.shared_links[id as usize];
@@ -116,7 +115,7 @@ impl<M: Monitor> Simulation<M> {
         self.reclaim_dropped(link, key);
     }
 
-    /// Follows a packet from link to link: where it goes next and the link that it comes by, unless it stays on one.
+    /// Follows a packet from link to link. Returns its next place and its last link, unless it stays on a link.
     #[inline(always)]
     fn follow(
         &mut self,

@@ -1,31 +1,30 @@
-//! The order of events: by time, then by class, then by a hash of the time and of the entity that the event concerns.
+//! The order of events: by time, then by class, then by a hash of the time and of the entity of the event.
 //!
-//! It depends on what happens in the world and on nothing else: neither on who scheduled an event, nor on when that was, nor on how the world
-//! is partitioned.
+//! The order depends only on the world: not on the origin of an event, on the time of its scheduling, or on the partition of the world.
 
 use bentpipe_base::Instant;
 
 /// Number of an event target: whom an event concerns.
 pub(crate) type EventTarget = u32;
 
-/// What happens at the same time happens in the order of these classes.
+/// Classes of events. Simultaneous events are executed in the order of their classes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
-    /// Something is measured: it sees the world as it was before this time.
+    /// A measurement. It sees the world as it was before this time.
     Measurement,
     /// The network itself changes, or is brought up to date.
     Network,
     /// A packet arrives at the far end of a link.
     Arrival,
-    /// The time has come that a connection end, an application or a middlebox waited for.
+    /// Timer of a connection end, an application or a middlebox.
     Timer,
 }
 
-/// Decides between events of the same time and the same class: the smaller goes first. Of two entities with different salts it is never
-/// equal, as every step of the calculation can be undone.
+/// Order of events of the same time and class: the smaller value is first. Two entities with different salts never have the same value,
+/// because the calculation is invertible.
 ///
-/// Senders whose links are as fast as the one behind them keep step with it, so that their packets meet at a full queue again and
-/// again. Any fixed order would let the same one in each time; wires are never so exact. Hence the time goes into the hash.
+/// Senders whose links are as fast as the bottleneck keep their phase, so their packets meet at a full queue again and again. Any fixed
+/// order would always admit the same sender. Real links are never so exact, hence the time is part of the hash.
 #[inline]
 pub(crate) fn tie_break(time: Instant, salt: u32) -> u32 {
     let draw = (time.as_nanos().wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32;
@@ -33,11 +32,11 @@ pub(crate) fn tie_break(time: Instant, salt: u32) -> u32 {
     (mixed ^ mixed >> 15).wrapping_mul(0xC2B2_AE35)
 }
 
-/// What distinguishes the events of an entity from others of the same time.
+/// Distinguishes the events of an entity from other events of the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tie {
     pub class: Class,
-    /// Made of the name of the entity, so that the order of others does not change if it is added to a world.
+    /// Hash of the entity's name, so that a new entity does not change the order of the others.
     pub salt: u32,
 }
 
@@ -65,6 +64,6 @@ pub(crate) struct EventKey {
 }
 
 impl EventKey {
-    /// Comes after every event.
+    /// A key after every event.
     pub const NEVER: Self = Self { time: Instant::FAR_FUTURE, rank: u64::MAX, target: EventTarget::MAX };
 }

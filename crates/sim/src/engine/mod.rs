@@ -1,4 +1,4 @@
-//! How a world is executed: the event queue, the partition into logical processes, and the channels between them.
+//! Execution of a world: the event queue, the partition into logical processes, and the channels between them.
 
 pub(crate) mod batch;
 pub(crate) mod channel;

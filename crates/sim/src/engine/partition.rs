@@ -13,10 +13,10 @@ use crate::network::hop::{ARRIVED, Hop, Special, chained, link, shared_link};
 use crate::packet::handle::PacketHandle;
 use crate::world::Flow;
 
-/// Bytes of a packet, as far as its number counts.
+/// Bytes of a packet in estimates of packet numbers.
 const PACKET_BYTES: u64 = 1000;
 
-/// What a link belongs to.
+/// Owner of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     Unused,
@@ -29,7 +29,7 @@ enum Place {
 /// Side of a flow: twice the number of the flow for its sender, and one more for its receiver.
 type SideId = u32;
 
-/// Where a route to one side of a flow comes to the links of its process.
+/// First link of its process on a route to one side of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     side: SideId,
@@ -38,17 +38,17 @@ struct Entry {
     position: usize,
 }
 
-/// What is known of the processes while they are looked for.
+/// State of the search for processes.
 struct Survey<'a> {
     links: &'a [Link<PacketHandle>],
     shared_links: &'a [SharedLink],
-    /// How many flows use each link.
+    /// Number of flows that use each link.
     users: Vec<u32>,
     places: Vec<Place>,
     /// The sides in the same process.
     together: Components,
     entries: Vec<Entry>,
-    /// The phase group that each shared link leads to, if there were two, as far as it is known.
+    /// Phase group behind each shared link, assuming two groups, as far as it is known.
     groups: Vec<Option<GroupId>>,
     /// Packets pass one shared link each, and those to senders other ones than those to receivers.
     is_divided: bool,
@@ -65,16 +65,18 @@ pub(crate) fn partition(
     if let Some(processes) = find_processes((links, &mut shared_links), routes, flows) {
         return (shared_links, processes);
     }
-    // Packets come to them by events.
+    // Packets arrive at these links by events.
     for hop in routes {
         *hop = shared_link(*hop).map_or(*hop, |id| shared_links[id as usize].link);
     }
     Default::default()
 }
 
-/// Finds the processes and phase groups, and marks in the routes where the channels of processes begin. There are none unless all packets
-/// go from a process over shared links to a process, no flow has more to do with the network than a connection or packets without one,
-/// all processes are small, and flows may get so many packets within the lookahead of the shared links that windows pay.
+/// Finds the processes and phase groups, and marks in the routes where the channels of processes begin.
+///
+/// A world has processes only if four conditions hold. All packets go from a process over shared links to a process. No flow has more
+/// than a connection, or packets without one. All processes are small. Flows may get enough packets within the lookahead of the shared
+/// links that windows pay.
 fn find_processes(
     (links, shared_links): (&mut [Link<PacketHandle>], &mut [SharedLink]),
     routes: &mut [Hop],
@@ -131,7 +133,7 @@ fn find_processes(
     Some(Processes::new((processes, channels), &members, &lookaheads))
 }
 
-/// How many flows use each link.
+/// Counts the flows that use each link.
 fn count_users(
     routes: &[Hop],
     flows: &[Flow],
@@ -256,7 +258,7 @@ mod tests {
         let mut scenario = dumbbell();
         let hosts = 2 * scenario.flows[0].count as usize;
         assert_eq!(processes_of(&scenario), hosts);
-        // Flows that share their hosts are together, as long as they are few.
+        // Flows that share their hosts are one process if there are few of them.
         scenario.flows[0].count *= 2;
         assert_eq!(processes_of(&scenario), hosts);
         scenario.flows[0].count *= 100;
@@ -264,7 +266,7 @@ mod tests {
         assert_eq!(processes_of(&scenario), 0);
     }
 
-    /// Both sides of a flow are in one share, and shares have about as much work as each other: the first has the link by which data go.
+    /// Both sides of a flow are in one share. Shares have about equal work; the first share has the link of the data.
     #[test]
     fn a_world_is_divided_into_shares_by_flows() {
         let shares = |scenario: &Scenario, most| {

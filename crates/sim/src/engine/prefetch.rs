@@ -1,4 +1,4 @@
-//! Asks for memory before it is needed: in large worlds no cache holds what the next event touches.
+//! Prefetches memory: in large worlds no cache holds the state that the next event needs.
 
 use bentpipe_base::{prefetch, prefetch_item};
 use bentpipe_scenario::LinkId;
@@ -13,8 +13,8 @@ use crate::packet::pool::{NO_CHANNEL, Waiting};
 use crate::simulation::Simulation;
 
 impl<M: Monitor> Simulation<M> {
-    /// Asks for the memory that an event some way ahead begins with, and for what a nearer one will lead to. The distances cover the
-    /// latency of memory at the time that an event takes; measured.
+    /// Prefetches the target of an event some places ahead, and the state behind a nearer event. The distances cover the latency of
+    /// memory (measured).
     #[inline]
     pub(crate) fn prefetch_ahead(&self) {
         if !self.wheel.is_crowded() {
@@ -46,7 +46,7 @@ impl<M: Monitor> Simulation<M> {
         self.ends.len() > FEW_ENDS
     }
 
-    /// Asks for the memory of what a packet comes to at the end of its link; its contents are at hand.
+    /// Prefetches the state that a packet needs at the end of its link; its contents are in the cache.
     #[inline]
     pub(crate) fn prefetch_next(&self, handle: PacketHandle) {
         match self.routes[handle.position() + 1] {
@@ -57,7 +57,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Asks for the memory of the connection end that a packet goes to, and of what else the packet carries.
+    /// Prefetches the connection end that a packet goes to, and the parts of the packet that are out of line.
     #[inline]
     pub(crate) fn prefetch_end(&self, handle: PacketHandle) {
         if let Some(end) = self.ends.get(self.pool.address(handle.index()).0 as usize) {
@@ -66,7 +66,7 @@ impl<M: Monitor> Simulation<M> {
         self.pool.prefetch_out_of_line(handle.index());
     }
 
-    /// Asks for the memory of packets that a long link will deliver: first for their contents, then for what these name.
+    /// Prefetches packets that a long link will deliver: first their contents, then the state that these name.
     #[inline]
     pub(crate) fn prefetch_along(&self, link: LinkId) {
         let link = &self.links[link as usize];
@@ -92,7 +92,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Asks for the memory of packets that come to channels later, and of these.
+    /// Prefetches packets that arrive at channels later, and those that arrive now.
     #[inline(always)]
     pub(crate) fn prefetch_along_returned(&self, coming: &[Waiting]) {
         if let Some(packet) = coming.get(BATCH_NEAR) {
@@ -101,7 +101,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Asks for the memory of processes that are executed soon: each time for what the last time told the place of.
+    /// Prefetches processes that are executed soon: each call uses the addresses that the previous call loaded.
     #[inline(always)]
     pub(crate) fn prefetch_along_window(&self, scheduled: &[u32]) {
         let Processes { processes, channels, members, .. } = &self.processes;

@@ -1,20 +1,19 @@
-//! Logical processes: parts of a world that are executed for a window of time at once (conservative parallel simulation; Chandy and
-//! Misra 1979, Fujimoto 2000).
+//! Logical processes: parts of a world that are executed for a whole window of time (conservative parallel simulation; Chandy and Misra
+//! 1979, Fujimoto 2000).
 //!
-//! A process consists of hosts, and of links that nobody else uses between them and the shared links next to them. What a host does is
-//! felt by other processes only behind a shared link, and nothing that comes to a shared link is at its far end sooner than the link's
-//! lookahead later, a quarter of a second if the link is a geostationary satellite. So all packets that reach a process within the
-//! lookahead of now are known now, and the process can execute that window without waiting for others. It executes its packets,
-//! deadlines and applications each at its own time, in the order that the event queue would give them. This is quicker where a world
-//! has thousands of hosts: the memory of a host is fetched once for a window instead of once for an event.
+//! A process consists of hosts, and of links between them and the next shared links that nobody else uses. Events of a host affect
+//! other processes only behind a shared link, after at least the link's lookahead: a quarter of a second for a geostationary satellite.
+//! So all packets that reach a process within the lookahead are known, and the process can execute that window without waiting. It
+//! executes its packets, deadlines and applications in the order of the event queue. This is faster in a world of thousands of hosts:
+//! the memory of a host is fetched once per window instead of once per event.
 //!
-//! Where senders and receivers influence each other only by packets, and the packets of senders pass other shared links than those of
-//! receivers, the two are different phase groups, which take turns: when one has executed up to a time, the other can execute
-//! until what happens then is felt. A window then spans the delays there and back together.
+//! If senders and receivers affect each other only by packets, and their packets pass different shared links, senders and receivers are
+//! two phase groups, which alternate. When one group has executed up to a time, the other can execute until those events affect it. A
+//! window then spans the delays of both directions.
 //!
-//! A world in which something else could look at a host within a window has no processes;
-//! [`find_processes`](crate::engine::partition::find_processes) tells which worlds have some. Goodput is sampled once a second: each process
-//! notes what has arrived when its execution passes the time of the sample.
+//! A world in which another part could read the state of a host within a window has no processes;
+//! [`find_processes`](crate::engine::partition::find_processes) decides. Goodput is sampled once a second: each process notes the bytes
+//! that have arrived when its execution passes the time of the sample.
 
 use std::ops::Range;
 
@@ -28,8 +27,8 @@ use crate::engine::tuning::FLOWS_OF_FIRST_LINK;
 use crate::ids::{EndId, FlowId};
 use crate::packet::pool::{PacketPool, Waiting};
 
-/// When a connection end or an application of a process is to be woken. It may expire too early, as timers of the wheel do, but never too
-/// late.
+/// Time at which a connection end or an application of a process is due. It may expire too early, as timers of the wheel do, but never
+/// too late.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timer {
     pub time: Instant,
@@ -61,9 +60,9 @@ pub(crate) struct Member {
     pub ends: Numbers,
     /// The links over which these send.
     links: [LinkId; 2],
-    /// Of its application, which is where the sender is.
+    /// Timer of the application, which is at the sender.
     pub timer: Timer,
-    /// Whether the receiver is here.
+    /// True if the receiver is in this process.
     pub receives: bool,
 }
 
@@ -95,7 +94,7 @@ impl Numbers {
         self.begin..self.end
     }
 
-    /// The same as indices.
+    /// The numbers as indices.
     pub fn places(self) -> Range<usize> {
         self.begin as usize..self.end as usize
     }
@@ -109,11 +108,11 @@ pub(crate) struct Process {
     pub group: GroupId,
     /// The thread that executes it, if there are several.
     pub share: u32,
-    /// It will be executed in the next window.
+    /// True if the next window executes the process.
     pub is_scheduled: bool,
-    /// It has noted what the next sample of goodput asks for.
+    /// True if the next sample of goodput has been noted.
     pub is_sampled: bool,
-    /// Nothing happens here before this unless a message comes.
+    /// No event happens here before this time without a message.
     pub due: Instant,
 }
 
@@ -134,20 +133,20 @@ const NOBODY: u32 = u32::MAX;
 /// Processes that are executed for the same window.
 #[derive(Debug)]
 pub(crate) struct PhaseGroup {
-    /// The processes that will be executed in the next window: a message came for them, or they have something to do soon.
+    /// Processes that the next window executes: those with a message, or with an event soon.
     pub scheduled: Vec<u32>,
-    /// When the first of these has something to do, as far as was known at the last window.
+    /// Time of the first event of these processes, as known at the last window.
     pub next_due: Instant,
-    /// No packet for this group waits at a shared link that came there before this.
+    /// Earliest arrival of the packets for this group that wait at a shared link.
     pub first_message: Instant,
-    /// No packet that comes to such a shared link is at a host sooner than so long after that.
+    /// Lookahead of this group: minimum delay from a shared link to a host.
     pub lookahead: Duration,
     /// Everything before this has been executed here.
     pub executed_until: Instant,
 }
 
 impl PhaseGroup {
-    /// When the next window must begin: the first packet that waits could then be at a host, or a process has something to do.
+    /// Time by which the next window must begin: a waiting packet could then be at a host, or a process has an event.
     pub fn next_window(&self) -> Instant {
         (self.first_message + self.lookahead).min(self.next_due)
     }
@@ -167,11 +166,11 @@ pub(crate) struct Processes {
     pub groups: Vec<PhaseGroup>,
     /// Empty; kept for its memory.
     pub spare: Vec<u32>,
-    /// How long a window is at least.
+    /// Minimum length of a window.
     pub window: Duration,
-    /// When goodput is sampled next.
+    /// Time of the next sample of goodput.
     pub next_sample: Instant,
-    /// What had arrived of each flow by then, in bytes.
+    /// Bytes of each flow that had arrived at the last sample.
     pub sampled: Vec<u64>,
     /// No timer of the process that is being executed expires before this.
     pub no_timer_before: Instant,
@@ -234,8 +233,8 @@ impl Processes {
         self.processes.len()
     }
 
-    /// Divides the processes into shares, at most so many, that have about as much work each: processes that packets of the same flow come to are
-    /// together. Returns how many shares there are.
+    /// Divides the processes into at most `most` shards with about equal work. Processes of the same flow are in the same shard.
+    /// Returns the number of shards.
     pub fn divide(&mut self, most: u32) -> u32 {
         let mut process_of = vec![0; self.members.len()];
         for (id, process) in (0..).zip(&self.processes) {
@@ -299,7 +298,7 @@ impl Processes {
         }
     }
 
-    /// A packet comes to a channel.
+    /// Adds a packet to a channel.
     #[inline(always)]
     pub fn post(&mut self, packet: Waiting, pool: &mut PacketPool) {
         if self.channels[packet.channel as usize].push(packet, pool) {
@@ -307,7 +306,8 @@ impl Processes {
         }
     }
 
-    /// Schedules the processes for which messages came. Those for which some had come before are scheduled or have a timer.
+    /// Schedules the processes that got their first message in this window. Processes with earlier messages are scheduled or have a
+    /// timer.
     pub fn schedule_filled(&mut self) {
         let mut filled = std::mem::take(&mut self.filled);
         // In the order of memory.
@@ -318,7 +318,7 @@ impl Processes {
         self.filled = filled;
     }
 
-    /// A packet for a phase group has come to a shared link, or will. True if the next window must begin earlier than was known.
+    /// Notes a packet for a phase group that arrives at a shared link. Returns true if the next window must begin earlier.
     #[inline(always)]
     pub fn note_message(&mut self, group: GroupId, at: Instant) -> bool {
         let group = &mut self.groups[group as usize];
@@ -327,18 +327,18 @@ impl Processes {
         is_earlier
     }
 
-    /// When the next window of any group must begin.
+    /// Time by which the next window of any group must begin.
     pub fn next_window(&self) -> Instant {
         self.groups.iter().map(PhaseGroup::next_window).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// The safe time: all that hosts send to a group before this is known, if everybody has executed until `now`.
+    /// The safe time: all earlier packets for the group are known, if all processes have executed until `now`.
     pub fn safe_time(&self, to: GroupId, now: Instant) -> Instant {
         let from = self.groups.len() - 1 - usize::from(to);
         self.groups[from].executed_until.max(now)
     }
 
-    /// Packets that come to shared links within so long after those that leave them in a window are sorted with the next ones.
+    /// Span behind the end of a window: packets due within it are sorted with the next batch.
     pub fn batch_span(&self) -> Duration {
         self.window * 2
     }
@@ -355,7 +355,7 @@ impl Processes {
         }
     }
 
-    /// When the first of the packets came to its channel that no process has taken in.
+    /// Arrival time of the first packet in any channel that no process has handled.
     pub fn first_message(&self, pool: &PacketPool) -> Instant {
         let first_at = self.channels.iter().map(|channel| channel.first_at(pool));
         first_at.min().unwrap_or(Instant::FAR_FUTURE)

@@ -1,8 +1,8 @@
-//! One world whose routes change, on several threads.
+//! A world whose routes change, on several threads.
 //!
-//! Until the routes change, many flows have no link in common. So each thread executes a share of the flows, with the links on their ways, in
-//! a world of its own. When the routes change, all meet: links that are now on the ways of another share go over to it, with the packets on
-//! them. As long as packets of a share have yet to pass links of another, one thread executes the events of all in their order.
+//! Between two changes many flows have no link in common. So each thread executes a share of the flows with their links, in a world of
+//! its own. At a change all threads meet: links that another share now uses move there with their packets. While packets of a share
+//! still have to pass links of another share, one thread executes the events of all shares in order.
 
 use bentpipe_base::Instant;
 use bentpipe_net::Link;
@@ -32,7 +32,7 @@ impl Simulation<Silent> {
         Some(together.divide(&vec![1; self.flows.len()], most))
     }
 
-    /// Whether all shares meet for an event.
+    /// True if all shares meet at this event.
     fn is_meeting(&self, target: EventTarget) -> bool {
         target == self.targets.routing || target == self.targets.sampler
     }
@@ -44,7 +44,7 @@ impl Simulation<Silent> {
         self.happen(target);
     }
 
-    /// Executes the events of a share until all shares meet, and notes what for; nothing if the run is over.
+    /// Executes the events of a share until all shares meet, and notes the event; none if the run is over.
     fn run_until_meeting(&mut self, options: &RunOptions<'_>) {
         self.part().meeting = None;
         while let Some((now, target)) = self.wheel.pop() {
@@ -60,7 +60,7 @@ impl Simulation<Silent> {
         self.now = self.until;
     }
 
-    /// Whether packets of this share have yet to pass links of others, or packets of others are here.
+    /// True while packets of this share still have to pass links of other shares, or packets of other shares are here.
     fn is_mixed(&self) -> bool {
         let (Some(share), Some(routing)) = (&self.share, &self.core.routing) else { return false };
         let is_of_others = |link: LinkId| share.owners[link as usize] != share.number;
@@ -72,7 +72,7 @@ impl Simulation<Silent> {
 }
 
 impl<'a> Shares<'a> {
-    /// Executes a world whose routes change until the end; the share of each flow is known.
+    /// Executes a world whose routes change to its end. `of_flows` is the share of each flow.
     pub(crate) fn run_routes(&mut self, of_flows: &[u32], options: &'a RunOptions<'a>) -> Ended {
         self.divide_links(of_flows);
         self.find_chains();
@@ -101,7 +101,7 @@ impl<'a> Shares<'a> {
         }
     }
 
-    /// Samples what all flows have delivered.
+    /// Samples the delivered bytes of all flows.
     fn sample(&mut self, sampler: EventTarget) {
         let delivered = self.all.iter_mut().map(|share| share.sample_flows()).sum();
         let at = self.all[0].now;
@@ -112,8 +112,8 @@ impl<'a> Shares<'a> {
         }
     }
 
-    /// As long as packets of a share have yet to pass links of another: executes the events of all in their order. False if that is over, true
-    /// if all meet before.
+    /// Executes the events of all shares in order, while packets of a share still have to pass links of another share. Returns true if
+    /// the shares meet before that ends.
     fn run_mixed(&mut self) -> bool {
         while self.all.iter().any(|share| share.is_mixed()) {
             for _ in 0..EVENTS_PER_CHECK {
@@ -174,7 +174,7 @@ impl<'a> Shares<'a> {
         self.all.iter_mut().for_each(|share| share.find_chains(&remaining));
     }
 
-    /// Packets go on from a share in those whose links they come to, and all are told what became lost of theirs.
+    /// Moves packets of a share to the shares that own their next links, and reports lost packets to their shares.
     fn pass_on(&mut self, from: u32) {
         let now = self.all[from as usize].now;
         for (to, handle, here) in std::mem::take(&mut self.all[from as usize].part().crossing) {

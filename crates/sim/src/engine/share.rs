@@ -7,17 +7,17 @@ use crate::network::hop::Here;
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::Waiting;
 
-/// Packets of a share that come to the shared links of another.
+/// Packets of a share for the shared links of another share.
 #[derive(Debug, Default)]
 pub(crate) struct Leaving {
-    /// Those for the first of the links, in order, then those for the next.
+    /// Packets, sorted by link.
     pub packets: Vec<Waiting>,
-    /// Where the packets for each of the links end.
+    /// End of the packets of each link.
     pub ends: Vec<usize>,
 }
 
 impl Leaving {
-    /// Those for one of the links.
+    /// Packets for one of the links.
     pub fn for_link(&self, place: usize) -> &[Waiting] {
         let begin = place.checked_sub(1).map_or(0, |before| self.ends[before]);
         &self.packets[begin..self.ends[place]]
@@ -29,12 +29,12 @@ impl Leaving {
     }
 }
 
-/// What became of packets of a share in another.
+/// Packets of a share that return from another share.
 #[derive(Debug, Default)]
 pub(crate) struct Returned {
-    /// Those that come to channels.
+    /// Packets for channels.
     pub to_channels: Vec<Waiting>,
-    /// Those that come to other shared links.
+    /// Packets for further shared links.
     pub to_shared_links: Vec<(u32, Waiting)>,
     pub lost: Vec<PacketHandle>,
 }
@@ -43,13 +43,13 @@ pub(crate) struct Returned {
 #[derive(Debug)]
 pub(crate) struct Share {
     pub number: u32,
-    /// The share that each link belongs to, where routes change.
+    /// The share that each link belongs to, if routes change.
     pub owners: Vec<u32>,
-    /// Packets that come to shared links of other shares.
+    /// Packets for shared links of other shares.
     pub leaving: Exchange<Leaving>,
-    /// What became of packets that came to those of this one.
+    /// Packets that return to their shares from the links of this share.
     pub returned: Exchange<Returned>,
-    /// What its flows had delivered when goodput was sampled last, in bytes.
+    /// Bytes that its flows had delivered at the last sample of goodput.
     pub delivered: u64,
     /// Packets at nodes from where they go over links of other shares, or to their hosts.
     pub crossing: Vec<(u32, PacketHandle, Here)>,
@@ -58,7 +58,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// One for each of so many shares of a world with so many links.
+    /// Creates `count` shares of a world with `links` links.
     pub fn all(count: usize, links: usize) -> impl Iterator<Item = Self> {
         let exchanges = Exchange::between(count).into_iter().zip(Exchange::between(count));
         (0..).zip(exchanges).map(move |(number, (leaving, returned))| Self {
@@ -72,7 +72,7 @@ impl Share {
         })
     }
 
-    /// How many shares there are.
+    /// Number of shares.
     pub fn count(&self) -> usize {
         self.returned.giving.len()
     }

@@ -1,4 +1,4 @@
-//! Where the packets of links come from: links that several others share, and links that take all their packets from one.
+//! Sources of the packets of a link: several links, or one link alone.
 
 use bentpipe_base::Duration;
 use bentpipe_net::Link;
@@ -9,32 +9,32 @@ use crate::engine::process::GroupId;
 use crate::network::hop::{ARRIVED, Hop, Special, link};
 use crate::packet::handle::PacketHandle;
 
-/// A link to which packets come from several others.
+/// A link with packets of several other links.
 #[derive(Debug)]
 pub(crate) struct SharedLink {
     pub link: LinkId,
-    /// No packet is at the far end of the link sooner than so long after it came there.
+    /// Minimum time from arrival at the link to arrival at its far end.
     pub lookahead: Duration,
-    /// The phase group that it leads to.
+    /// Phase group behind the link.
     pub group: GroupId,
-    /// Packets that come to the link.
+    /// Packets that wait in front of the link.
     pub batch: Batch,
 }
 
-/// Where the packets of a link come from.
+/// Source of a link's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
     Nowhere,
-    /// From this link alone, of which it is known in advance what leaves it when.
+    /// This link alone, whose departures are known in advance.
     One(LinkId),
-    /// From several of that kind.
+    /// Several links of that kind.
     Several,
-    /// Also from elsewhere.
+    /// Also other sources.
     Elsewhere,
 }
 
 impl Source {
-    /// From both.
+    /// Combines both sources.
     pub fn or(self, other: Self) -> Self {
         match (self, other) {
             (Self::Nowhere, other) => other,

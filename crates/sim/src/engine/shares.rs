@@ -1,10 +1,12 @@
 //! One world on several threads.
 //!
-//! Each thread executes a share of the flows in a world of its own: how, where routes change, tells `routed.rs`. In a world of processes it has
-//! those at both ends of its flows. Only shared links see the packets of several shares: each belongs to one thread, which lets the packets of
-//! all through it in the order of their arrival, and hands those of others back. The threads go from window to window together (synchronous
-//! conservative simulation; Fujimoto 2000): what a window may not reach is decided as on one thread, from the same times, so that no result
-//! depends on the number of threads. Within a window a thread waits only for what others give it: packets for its links, and its own back.
+//! Each thread executes a share of the flows in a world of its own (`routed.rs` if routes change). In a world of processes a share has
+//! the processes at both ends of its flows. Only shared links see packets of several shares. Each shared link belongs to one thread,
+//! which transmits the packets of all shares in the order of arrival, and returns those of other shares.
+//!
+//! The threads advance from window to window together (synchronous conservative simulation; Fujimoto 2000). The end of a window is
+//! computed from the same times as on one thread, so no result depends on the number of threads. Within a window a thread waits only
+//! for packets of other threads: those for its links, and its own that return.
 
 use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
@@ -24,14 +26,14 @@ use crate::options::{Ended, RunOptions};
 use crate::packet::handle::MOST_SHARES;
 use crate::simulation::Simulation;
 
-/// All shares of a world. What each may do alone is done on threads, and what concerns several between that.
+/// All shares of a world. Work of a single share runs on threads; work that concerns several shares runs between.
 pub(crate) struct Shares<'a> {
     pub all: Team<'a, Simulation<Silent>>,
     /// Events until it was last asked whether threads pay.
     events: u64,
 }
 
-/// What is in several sorted lists, in order.
+/// Merges sorted lists.
 fn merge<'a, T: Ord + 'a>(lists: impl Iterator<Item = &'a [T]>) -> impl Iterator<Item = &'a T> {
     let mut rest: Vec<_> = lists.collect();
     std::iter::from_fn(move || {
@@ -46,7 +48,7 @@ impl Simulation<Silent> {
         self.share.as_mut().expect("it is one of several shares")
     }
 
-    /// Takes in packets that other shares hand back.
+    /// Takes back packets that other shares return.
     pub(crate) fn take_back(&mut self) {
         self.part().returned.get();
         let mut got = std::mem::take(&mut self.part().returned.got);
@@ -81,7 +83,7 @@ impl Simulation<Silent> {
         (share..self.shared_links.len() as u32).step_by(count)
     }
 
-    /// Gives others what this share has for their shared links.
+    /// Passes packets for shared links of other shares to these shares.
     fn leave_for_others(&mut self, limits: &[Instant]) {
         let (number, count) = (self.part().number, self.part().count());
         for to in (0..count as u32).filter(|to| *to != number) {
@@ -96,14 +98,14 @@ impl Simulation<Silent> {
         self.part().leaving.give();
     }
 
-    /// The shared links of this share let through what all shares have for them.
+    /// Transmits the packets of all shares on the shared links of this share.
     fn let_own_through(&mut self, limits: &[Instant]) {
         let (number, count) = (self.part().number, self.part().count());
         self.part().leaving.get();
         let mut got = std::mem::take(&mut self.part().leaving.got);
         for (place, id) in self.shared_links_of(number, count).enumerate() {
             let limit = limits[usize::from(self.shared_links[id as usize].group)];
-            // From this share itself comes nothing.
+            // The entry of this share itself is empty.
             let others = got.iter().filter(|leaving| !leaving.ends.is_empty());
             let mut of_others = merge(others.map(|leaving| leaving.for_link(place))).peekable();
             self.leave_batch(id, limit, |simulation, packet| {
@@ -119,12 +121,12 @@ impl Simulation<Silent> {
         self.part().returned.give();
     }
 
-    /// Executes a window of each phase group, and the events that come before the next one.
+    /// Executes a window of each phase group, and the events before the next window.
     fn run_window_of_share(&mut self, safe_times: &[Instant]) {
         let (number, count) = (self.part().number, self.part().count());
         let others = (0..count as u32).filter(|share| *share != number);
         let of_others = others.flat_map(|share| self.shared_links_of(share, count));
-        // Where all packets went through links of this share, it need not wait for others.
+        // If all packets passed links of this share, it need not wait for other shares.
         let waiting: Vec<_> = of_others.map(|id| self.shared_links[id as usize].group).collect();
         for is_waiting in [false, true] {
             if is_waiting {
@@ -140,7 +142,7 @@ impl Simulation<Silent> {
         self.run_wheel();
     }
 
-    /// Executes the events that come before the next window.
+    /// Executes the events before the next window.
     fn run_wheel(&mut self) {
         loop {
             let limit = self.processes.next_window().min(self.processes.next_sample);
@@ -154,9 +156,9 @@ impl Simulation<Silent> {
         }
     }
 
-    /// Takes over what another share found out.
+    /// Takes over the results of another share.
     fn take_over(&mut self, other: &mut Self, of_flows: &[u32]) {
-        // The state of a link is in one share; in all others it is as at the beginning.
+        // One share has the state of a link; in all others the link is unused.
         let links = self.links.iter_mut().zip(&mut other.links);
         links
             .filter(|(_, link)| link.stats() != LinkStats::default())
@@ -174,7 +176,7 @@ impl Simulation<Silent> {
 }
 
 impl<'a> Shares<'a> {
-    /// Until this is called again, threads are used if there were many events since it was called last.
+    /// Decides whether threads are used until the next call: only if there were enough events since the last call.
     pub fn note_meeting(&mut self) {
         let events = self.all.iter().map(|share| share.events).sum();
         self.all.is_parallel = events - std::mem::replace(&mut self.events, events) >= MANY_EVENTS;
@@ -219,7 +221,7 @@ impl<'a> Shares<'a> {
                 progress(clock.as_secs_f64());
             }
         }
-        // All packets go through shared links that came to them before the end.
+        // All packets pass the shared links at which they arrived before the end.
         let waits = |share: &Simulation<_>| share.shared_links.iter().any(|link| link.batch.len() > 0);
         while self.all.iter().any(|share| waits(share)) {
             self.let_through(groups.clone().map(|_| until).collect(), Simulation::take_back);
@@ -227,7 +229,7 @@ impl<'a> Shares<'a> {
         Ended::InTime
     }
 
-    /// Each shared link lets through what the shares have for it that comes by the limit of its group; then each share does something.
+    /// Transmits the waiting packets of all shares on each shared link, up to the limit of its group; then each share runs `and_then`.
     fn let_through(
         &mut self,
         limits: Vec<Instant>,

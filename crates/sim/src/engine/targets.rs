@@ -8,7 +8,7 @@ use crate::network::core::NetworkCore;
 use crate::packet::handle::hash;
 use crate::world::Flow;
 
-/// The first target of each kind. Those of the flows come first, from zero on.
+/// First target of each kind. Targets of flows begin at zero.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Targets {
     pub first_middlebox: EventTarget,
@@ -22,12 +22,12 @@ pub(crate) struct Targets {
     pub window: EventTarget,
     pub first_process: EventTarget,
     pub first_link: EventTarget,
-    /// Connection ends come last: more of them come into being.
+    /// Connection ends are last, because their number grows.
     pub first_end: EventTarget,
 }
 
 impl Targets {
-    /// Adds the targets of a world with so many processes, and links with these salts, to its event queue.
+    /// Adds the targets of a world with this number of processes, and with links of these salts, to its event queue.
     pub fn add(
         wheel: &mut Wheel,
         (flows, core): (&[Flow], &NetworkCore),
@@ -52,7 +52,7 @@ impl Targets {
         }
     }
 
-    /// Schedules what is known at the beginning: crashes of proxies, the first change of the routes, and the first sample of goodput.
+    /// Schedules the events known at the start: crashes of proxies, the first change of routes, and the first sample of goodput.
     pub fn schedule(&self, wheel: &mut Wheel, core: &NetworkCore) {
         for (proxy, state) in (self.first_proxy..).zip(&core.proxies) {
             wheel.schedule(proxy, state.dies_at);

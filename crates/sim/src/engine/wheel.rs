@@ -1,13 +1,12 @@
-//! The event queue: a hierarchical timing wheel (Varghese and Lauck 1987) of targets, each of which has at most one pending event.
+//! The event queue: a hierarchical timing wheel (Varghese and Lauck 1987) of targets, each with at most one pending event.
 //!
-//! Events come out in the order of time, those of the same time in the order of their [`rank`](Tie::rank), and if that is equal, too, in the order of
-//! their targets. So the order depends on what happens in the world and on nothing else: neither on who scheduled an event nor on when that
-//! was. Every operation takes constant time: a target's event is a node of a doubly linked list that hangs in a slot, found by the bits of
-//! its time; bitmaps name the slots that hold something.
+//! Events leave in the order of time, then of their [`rank`](Tie::rank), then of their targets. So the order depends only on the world,
+//! and not on the origin of an event or the time of its scheduling. Every operation takes constant time: an event is a node of a doubly
+//! linked list in a slot, which the bits of its time select. Bitmaps mark the slots that are not empty.
 //!
-//! Deadlines are lazy. A target that is scheduled earlier than its pending event moves there; one that wants to be woken
-//! later keeps the event it has, is woken too early, and schedules itself again. So a retransmission timer that moves with
-//! every ACK costs one event for each timeout interval and nothing for each ACK.
+//! Deadlines are lazy. A target scheduled earlier than its pending event moves. A target scheduled later keeps its event, is woken too
+//! early, and schedules itself again. So a retransmission timer that moves with every ACK costs one event per timeout interval, and
+//! nothing per ACK.
 
 use bentpipe_base::{Instant, prefetch};
 
@@ -90,11 +89,11 @@ pub(crate) struct Wheel {
     nodes: Vec<Node>,
     /// The lowest level, where nearly everything happens.
     near: Level,
-    /// Those above it.
+    /// Levels above the first.
     far: Vec<Level>,
     /// The slot of the lowest level that is open, counted from time zero.
     tick: u64,
-    /// Events of the open slot in the order in which they happen. Those before `done` have happened.
+    /// Events of the open slot in order. Events before `done` have been executed.
     open: Vec<EventKey>,
     done: usize,
     /// Nothing after this will ever happen.
@@ -102,7 +101,7 @@ pub(crate) struct Wheel {
 }
 
 impl Wheel {
-    /// A wheel for events up to and including `end`; what is scheduled later never happens.
+    /// A wheel for events up to and including `end`; later events are never executed.
     pub fn new(end: Instant) -> Self {
         let end = end.as_nanos().min(NEVER - 1);
         let bits = 64 - (end >> SLOT_BITS).leading_zeros();
@@ -118,7 +117,7 @@ impl Wheel {
         }
     }
 
-    /// Makes room for more targets of a class, one for each salt, with consecutive numbers; returns the first.
+    /// Adds targets of a class, one per salt, with consecutive numbers; returns the first.
     pub fn add_targets(&mut self, class: Class, salts: impl IntoIterator<Item = u32>) -> EventTarget {
         let first = self.nodes.len() as EventTarget;
         let node = |salt| Node { time: NEVER, tie: Tie { class, salt }, next: NIL, previous: NIL };
@@ -126,18 +125,18 @@ impl Wheel {
         first
     }
 
-    /// Provides memory for so many more targets.
+    /// Reserves memory for `count` more targets.
     pub fn reserve(&mut self, count: usize) {
         self.nodes.reserve_exact(count);
     }
 
-    /// What decides between the events of a target and others of the same time.
+    /// Tie of a target, which orders its events among others of the same time.
     #[inline]
     pub fn tie(&self, target: EventTarget) -> Tie {
         self.nodes[target as usize].tie
     }
 
-    /// The same from now on: for a target without a pending event.
+    /// Sets the tie of a target without a pending event.
     pub fn set_tie(&mut self, target: EventTarget, tie: Tie) {
         debug_assert_eq!(self.nodes[target as usize].time, NEVER, "a pending event keeps its place");
         self.nodes[target as usize].tie = tie;
@@ -149,7 +148,7 @@ impl Wheel {
         self.tie(target).key(time, target)
     }
 
-    /// Sees to it that `target` is woken at `at` or earlier.
+    /// Schedules `target` for `at` or earlier.
     #[inline(always)]
     pub fn schedule(&mut self, target: EventTarget, at: Instant) {
         let time = at.as_nanos();
@@ -158,7 +157,7 @@ impl Wheel {
             return;
         }
         let tick = time >> SLOT_BITS;
-        // Nearly always there is no other event, and this one lies in a slot of the lowest level that is not open.
+        // Usual case: no other event is pending, and this one is in a slot of the lowest level that is not open.
         if pending == NEVER && tick > self.tick && tick ^ self.tick < SLOTS as u64 {
             append(&mut self.near, &mut self.nodes, (target, time), tick as usize);
         } else {
@@ -245,7 +244,7 @@ impl Wheel {
         Some((Instant::from_nanos(time), target))
     }
 
-    /// Asks for the memory of what a target is scheduled by, and of its tie.
+    /// Prefetches the event node of a target, and its tie.
     #[inline(always)]
     pub fn prefetch(&self, target: EventTarget) {
         prefetch(&self.nodes[target as usize]);
@@ -258,7 +257,7 @@ impl Wheel {
             && self.far.iter().all(|level| level.summary == 0)
     }
 
-    /// Whether the open slot holds more than a few events: only then is it known what will happen next.
+    /// True if the open slot holds enough events that the next ones are known.
     #[inline(always)]
     pub fn is_crowded(&self) -> bool {
         self.open.len() > self.done + 3
@@ -270,7 +269,7 @@ impl Wheel {
         self.open.get(self.done + ahead).map(|event| event.target)
     }
 
-    /// Puts an event into the open slot, in its place among those that have not happened.
+    /// Inserts an event into the open slot, in order among those not yet executed.
     fn insert_open(&mut self, target: EventTarget, time: u64) {
         let event = self.key(Instant::from_nanos(time), target);
         self.nodes[target as usize].time = time;
@@ -379,8 +378,8 @@ mod tests {
         std::iter::from_fn(|| wheel.pop()).map(|(time, target)| (time.as_nanos(), target)).collect()
     }
 
-    /// In the open slot and in one that will be opened: whoever schedules first, the order is that of classes, and within a class that of
-    /// the tie-breaks of the time.
+    /// Simultaneous events come in the order of their classes, and within a class in the order of the tie-breaks of the time. The order of
+    /// scheduling does not matter, in the open slot or in a later one.
     #[test]
     fn equal_times_come_in_the_order_of_their_ranks_whoever_was_scheduled_first() {
         let far = 5_000_000_000;
@@ -438,7 +437,7 @@ mod tests {
             let mut model: BTreeSet<(u64, u32, EventTarget)> = BTreeSet::new();
             let mut key_of = [None; 50];
             let mut now = 0;
-            // Some have the same salt.
+            // Two targets share a salt.
             let salt = |target: EventTarget| target / 2;
             wheel.add_targets(Class::Arrival, (0..50).map(salt));
             for _ in 0..20_000 {

@@ -30,7 +30,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Sees to it that an end is woken at a time or earlier.
+    /// Schedules an end for a time or earlier.
     #[inline(always)]
     pub(crate) fn wake_end_at(&mut self, id: EndId, at: Instant) {
         if self.processes.is_empty() {
@@ -82,7 +82,7 @@ impl<M: Monitor> Simulation<M> {
             prefetch(link);
         }
         let delays = self.core.delays.get_mut(end.delays as usize);
-        // Data comes to the receiver, round-trip samples to the sender.
+        // Data arrives at the receiver, and round-trip samples at the sender.
         let is_receiver = !to.is_multiple_of(2);
         let is_data = is_receiver && contents.segment.len > 0 && contents.segment.probe == Probe::No;
         let one_way = is_data.then_some(self.now.since(contents.sent_at));
@@ -185,13 +185,13 @@ impl<M: Monitor> Simulation<M> {
         let deadline = self.ends[id as usize].connection.next_timeout();
         self.wake_end_at(id, deadline);
         self.note_settled(id);
-        // What the application did may have settled the other end, which then cleared the pair away.
+        // The application may have settled the other end, which then removed the pair.
         if over && self.ends[id as usize].incarnation == incarnation {
             self.retire(id & !1);
         }
     }
 
-    /// Sends what a connection wants to send.
+    /// Sends all segments that a connection may send.
     #[inline]
     pub(crate) fn transmit(&mut self, id: EndId) {
         loop {
@@ -234,7 +234,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// A best-effort receiver says what it goes on without.
+    /// Notes the bytes that a best-effort receiver skips.
     #[inline]
     pub(crate) fn note_missing(&mut self, id: EndId) {
         while let Some(missing) = self.ends[id as usize].connection.next_missing() {
@@ -242,7 +242,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// The application's answer to what happened at its connection end; true if the connection is over at this end.
+    /// Lets the application answer events of its connection end. Returns true if the connection is over at this end.
     pub(crate) fn react(&mut self, id: EndId, events: Events) -> bool {
         if self.ends[id as usize].relay != Relay::None {
             return self.react_relay(id, events);

@@ -17,7 +17,7 @@ pub(crate) struct Proxy {
     pub node: NodeId,
     pub connect: Connect,
     pub syn: Opening,
-    /// When it crashes; [`Instant::FAR_FUTURE`] if it does not.
+    /// Time of its crash; [`Instant::FAR_FUTURE`] without one.
     pub dies_at: Instant,
     pub dead: bool,
     pub config: ProxyConfig,
@@ -27,7 +27,7 @@ pub(crate) struct Proxy {
     pub connections: u64,
 }
 
-/// A later leg of a flow, which begins at a proxy. Its number is its index, counted on from the flows.
+/// A leg of a flow that begins at a proxy. The number of a leg is its index plus the number of flows.
 #[derive(Debug)]
 pub(crate) struct Leg {
     /// The flow and the proxy.
@@ -38,30 +38,30 @@ pub(crate) struct Leg {
     pub cc: String,
     /// Configuration of its sender and receiver.
     pub configs: [Arc<Config>; 2],
-    /// Where the routes of sender and receiver begin.
+    /// Positions of the routes of sender and receiver.
     pub routes: [u32; 2],
     /// Labels of the packets of sender and receiver.
     pub labels: [Label; 2],
     /// The nodes of sender and receiver.
     pub nodes: [NodeId; 2],
-    /// What the senders of its connections that are gone counted.
+    /// Counters of the senders of its former connections.
     pub gone: Stats,
     /// Smoothed round-trip time of the last of them.
     pub gone_srtt: Option<Duration>,
 }
 
-/// What stands for a connection end on the other side of its proxy.
+/// Counterpart of a connection end on the other side of its proxy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Relay {
     /// The end is at a host, and nothing was relayed to it.
     None,
-    /// Somebody connected to it at a proxy that has not connected further yet.
+    /// The end of a proxy that has accepted a connection and has not connected further yet.
     Waits,
-    /// Somebody connected to it at a proxy that has connected further by this end, and answers when that is answered.
+    /// The end of a proxy that was asked for a connection. The proxy has connected further with this end, and answers when that connection is answered.
     Holds(EndId),
-    /// At a proxy; the end that carries on, in both directions.
+    /// The end of a proxy that relays to and from this other end.
     With(EndId),
-    /// It receives at a host what proxies relayed.
+    /// An end at a host that receives data over proxies.
     Last,
 }
 
@@ -81,7 +81,7 @@ impl Proxy {
         }
     }
 
-    /// What it does with the half of a connection that lies ahead or behind, and by whom it sends there for flows of a group.
+    /// Returns settings and algorithm of the connection ahead or behind, for flows of a group.
     pub fn side(&self, is_satellite: bool, group: &FlowGroup) -> (Arc<Config>, String) {
         let split = &self.config.split;
         let side = if is_satellite { &split.satellite } else { &split.clients };
@@ -98,7 +98,7 @@ impl Proxy {
 }
 
 impl Leg {
-    /// Keeps the books of the sending end of a connection that goes away.
+    /// Adds the counters of the sending end of a connection that is removed.
     pub fn retire(&mut self, connection: &Connection) {
         self.gone += connection.stats();
         self.gone_srtt = connection.srtt().or(self.gone_srtt);

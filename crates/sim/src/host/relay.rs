@@ -1,4 +1,4 @@
-//! Proxies at work: they relay bytes from one connection to the next.
+//! Proxies: they relay bytes from one connection to the next.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Tells the ends of a new pair of a flow that passes proxies what becomes of the data.
+    /// Sets the relays of a new pair of ends, for a flow that passes proxies.
     #[cold]
     pub(crate) fn prepare_relay(&mut self, first: EndId) {
         let (flow, leg_id) = (self.ends[first as usize].flow, self.ends[first as usize].leg_id);
@@ -71,7 +71,7 @@ impl<M: Monitor> Simulation<M> {
             }
         }
         let by_client = self.flows[flow as usize].application.interest() == Interest::Everything;
-        // Who listens at a proxy waits.
+        // A listening end of a proxy waits.
         let listener = first + u32::from(!by_client);
         let further = self.leg_further(listener);
         self.ends[listener as usize].relay = match further {
@@ -124,7 +124,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// A proxy opens the connection that carries on what an end receives.
+    /// Opens the connection that forwards the data of an end.
     fn connect_further(&mut self, waiting: EndId) {
         let flow = self.ends[waiting as usize].flow;
         let Some((leg_id, proxy)) = self.leg_further(waiting) else { return };
@@ -142,7 +142,7 @@ impl<M: Monitor> Simulation<M> {
         self.settle_other(near);
     }
 
-    /// What happened at an end that relays, or to which was relayed; true if its connection is over.
+    /// Handles events of an end that relays or is relayed to; returns true if its connection is over.
     #[cold]
     pub(crate) fn react_relay(&mut self, id: EndId, events: Events) -> bool {
         let failed = events.intersects(Events::RESET | Events::TIMED_OUT);
@@ -183,7 +183,7 @@ impl<M: Monitor> Simulation<M> {
         failed || other_is_over || events.contains(Events::CLOSED)
     }
 
-    /// An end has sent: there may be room for what waits at the other side of its proxy.
+    /// After an end has sent, there may be room for data that waits at the other side of its proxy.
     #[cold]
     pub(crate) fn relay_more(&mut self, id: EndId, other: EndId) {
         if self.ends[other as usize].connection.readable() > 0 && self.relay(other, id) {
@@ -191,7 +191,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Settles the end on the other side of a proxy, on behalf of one that is being settled itself.
+    /// Settles the end on the other side of a proxy, while the caller settles its own end.
     fn settle_other(&mut self, other: EndId) {
         self.core.nested += 1;
         self.settle(other);
@@ -202,7 +202,7 @@ impl<M: Monitor> Simulation<M> {
         matches!(self.ends[id as usize].connection.state(), State::Closed | State::TimeWait)
     }
 
-    /// The host at the end of the chain takes what came.
+    /// Reads the data at the host at the end of the chain.
     fn receive_last(&mut self, id: EndId, events: Events) {
         if !events.contains(Events::READABLE) {
             return;
@@ -223,7 +223,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Carries bytes over a proxy, as many as there is room for, and the end of the stream behind them; false if there were none.
+    /// Relays as many bytes as there is room for, and the end of the stream after them. Returns false if nothing was relayed.
     fn relay(&mut self, from: EndId, to: EndId) -> bool {
         let behind = if to.is_multiple_of(2) { to } else { from };
         let leg = self.later_leg(self.ends[behind as usize].leg_id).expect("a later leg begins at a proxy");
@@ -250,7 +250,7 @@ impl<M: Monitor> Simulation<M> {
         taken > 0 || closes
     }
 
-    /// The sending end of the first connection of the chain that an end belongs to.
+    /// Returns the sending end of the first connection of the chain of an end.
     fn first_of_chain(&self, id: EndId) -> EndId {
         let mut sender = id & !1;
         while let Relay::With(inward) | Relay::Holds(inward) = self.ends[sender as usize].relay {
@@ -279,11 +279,11 @@ impl<M: Monitor> Simulation<M> {
         receiver
     }
 
-    /// Clears a chain away in which every connection is over.
+    /// Removes a chain in which every connection is over.
     #[cold]
     pub(crate) fn retire_chain(&mut self, id: EndId) {
         if self.core.nested > 0 {
-            // The end that is being settled tries again.
+            // The end that is being settled repeats this step.
             return;
         }
         let senders = self.chain(self.first_of_chain(id));
@@ -308,14 +308,14 @@ impl<M: Monitor> Simulation<M> {
         self.vacant.extend(reusable);
     }
 
-    /// Adds what a connection end counted to the books of its flow or its leg.
+    /// Adds the counters of a connection end to its flow or its leg.
     pub(crate) fn keep_books(&mut self, id: EndId) {
         let ends = std::mem::take(&mut self.ends);
         self.keep_books_of(&ends[id as usize], id as usize % 2);
         self.ends = ends;
     }
 
-    /// The same of an end that is not among the others: of a sender (0) or a receiver (1).
+    /// Adds the counters of an end outside the list of ends: of a sender (0) or a receiver (1).
     pub(crate) fn keep_books_of(&mut self, end: &End, side: usize) {
         let last = self.leg_after(end.flow, end.leg_id).is_none();
         let leg = self.later_leg(end.leg_id);
@@ -328,7 +328,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// A proxy crashes: its connections are gone, and nobody is told.
+    /// Crashes a proxy: its connections vanish, and nobody is informed.
     pub(crate) fn kill_proxy(&mut self, proxy: u32) {
         let state = &mut self.core.proxies[proxy as usize];
         if state.dead || state.dies_at > self.now {

@@ -1,4 +1,4 @@
-//! Splits flows at the proxies on their way into legs.
+//! Splits flows into legs at the proxies on their path.
 
 use bentpipe_base::Duration;
 use bentpipe_scenario::{FlowGroup, NodeId, Topology};
@@ -10,10 +10,10 @@ use crate::packet::handle::Label;
 use crate::world::{World, with_receiver_half};
 
 impl World {
-    /// Splits the flow that was added last at the proxies on its way.
+    /// Splits the flow that was added last at the proxies on its path.
     pub fn split(&mut self, topology: &mut Topology<'_>, group: &FlowGroup) -> Result<(), BuildError> {
         let flow = self.flows.len() - 1;
-        // Who cannot read a SYN answers none, and cannot make segments that the ends would accept.
+        // A proxy that cannot read a SYN cannot answer it, and cannot create segments that the ends would accept.
         if self.core.proxies.is_empty() || group.esp.is_some() {
             return Ok(());
         }

@@ -1,18 +1,18 @@
 //! Packets over routes that change: from link to link without an event for each hop, until the routes change.
 //!
-//! Between two changes a packet to a destination takes the same links from every node. Where all packets of a link come from one other link,
-//! they come in the order in which they leave that one, so each is offered as soon as its arrival is known, as over a
-//! [chained](crate::network::hop::Special::Chained) hop of a fixed route. Nothing is followed beyond the next change: packets that arrive
-//! later stay on their links, and are followed from there when the routes have changed.
+//! Between two changes a packet to a destination takes the same links from every node. If all packets of a link come from one other
+//! link, they arrive in the order in which they leave that one. So each packet is offered as soon as its arrival is known, as over a
+//! [chained](crate::network::hop::Special::Chained) hop of a fixed route. No packet is followed beyond the next change: later packets
+//! stay on their links, and are followed from there after the change.
 
 use bentpipe_scenario::{LinkId, NodeId};
 
-/// Where packets may be followed until the routes change.
+/// Links over which packets may be followed until the routes change.
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
-    /// The nodes at which packets begin their way, and their destinations: two of each flow first. Empty if nothing is to be followed.
+    /// Nodes at which packets start, and their destinations: two of each flow first. Empty if no packet is to be followed.
     pub origins: Vec<(NodeId, u32)>,
-    /// By link: all its packets come from one other.
+    /// For each link: true if all its packets come from one other link.
     chained: Vec<bool>,
     /// By link: the destination of the packets that were followed behind it last, and the link over which they went on.
     last: Vec<(u32, Option<LinkId>)>,
@@ -22,13 +22,13 @@ pub(crate) struct Chains {
 const NOWHERE: u32 = u32::MAX;
 
 impl Chains {
-    /// These links may be offered packets ahead of time.
+    /// Permits to offer packets ahead of time to these links.
     pub fn open(&mut self, chained: Vec<bool>) {
         self.last = vec![(NOWHERE, None); chained.len()];
         self.chained = chained;
     }
 
-    /// Where packets to a destination go on behind a link, if the last ones that were followed there had the same destination.
+    /// Returns the next link of packets to a destination behind a link, if the last packet followed there had the same destination.
     #[inline(always)]
     pub fn known(&self, destination: u32, behind: LinkId) -> Option<Option<LinkId>> {
         if self.last.is_empty() {

@@ -1,4 +1,4 @@
-//! The network core: all that packets meet besides links.
+//! The network core: all elements besides links that packets pass.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ pub(crate) struct MiddleboxNode {
     pub kind: &'static str,
     pub node: NodeId,
     pub middlebox: Middlebox,
-    /// Where the routes from here begin: to the receiving end of leg `l` at `2 l`, to its sending end at `2 l + 1`.
+    /// Positions of the routes from here: to the receiving end of leg `l` at `2 l`, to its sending end at `2 l + 1`.
     pub exits: Vec<u32>,
 }
 
-/// All that packets meet besides links, and what it needs.
+/// All elements besides links that packets pass, and their state.
 #[derive(Debug, Default)]
 pub(crate) struct NetworkCore {
     pub middleboxes: Vec<MiddleboxNode>,
-    /// The middlebox at each node, as far as there are any.
+    /// The middlebox at each node, if there are any.
     pub middleboxes_at: Vec<Option<u32>>,
     pub proxies: Vec<Proxy>,
     /// SYNs that proxies keep until the server has answered, by the ends that they are for.
@@ -37,15 +37,15 @@ pub(crate) struct NetworkCore {
     pub legs: Vec<Leg>,
     /// The next hops, in a world in which they change.
     pub routing: Option<RoutingTable>,
-    /// Where packets may be followed until these change.
+    /// Links over which packets may be followed until the routes change.
     pub chains: Chains,
     /// Packets that no way led on for.
     pub stranded: u64,
     /// Media that links share.
     pub media: Media,
-    /// Where each link leads.
+    /// Ends of each link.
     pub graph: Arc<Graph>,
-    /// How many ends are being settled by one that relays to them.
+    /// Number of ends that another end is settling through a relay.
     pub nested: u32,
     /// Samples the goodput of the flows.
     pub goodput: GoodputSampler,
@@ -56,7 +56,7 @@ pub(crate) struct NetworkCore {
 }
 
 impl NetworkCore {
-    /// Puts a middlebox at its node.
+    /// Adds a middlebox at its node.
     pub fn add(&mut self, middlebox: MiddleboxNode) {
         let nodes = self.middleboxes_at.len().max(middlebox.node as usize + 1);
         self.middleboxes_at.resize(nodes, None);
@@ -70,13 +70,13 @@ impl NetworkCore {
         self.middleboxes_at.get(node as usize).copied().flatten()
     }
 
-    /// True if a gateway at the node acknowledges in the name of others.
+    /// True if a gateway at the node acknowledges in the name of other hosts.
     pub fn spoofs(&self, node: NodeId) -> bool {
         let id = self.middlebox_at(node);
         id.is_some_and(|id| matches!(self.middleboxes[id as usize].middlebox, Middlebox::Spoofing(_)))
     }
 
-    /// The node that a link leads to.
+    /// Node at the far end of a link.
     pub fn head(&self, link: LinkId) -> NodeId {
         self.graph.hop(link).to
     }

@@ -1,4 +1,4 @@
-//! Packets from link to link, and what they meet at the nodes between them.
+//! Packets from link to link, and the nodes between.
 
 use bentpipe_base::Instant;
 use bentpipe_check::{LinkActivity, SeenPacket};
@@ -14,7 +14,7 @@ use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
 
 impl<M: Monitor> Simulation<M> {
-    /// Takes from a link what has reached its far end.
+    /// Takes the packets that have reached the far end of a link.
     pub(crate) fn deliver(&mut self, link: LinkId) {
         self.prefetch_along(link);
         loop {
@@ -57,11 +57,11 @@ impl<M: Monitor> Simulation<M> {
         self.run_ahead((self.now, id), handle);
     }
 
-    /// A packet as a monitor is to see it.
+    /// Returns a packet as a monitor sees it.
     pub(crate) fn seen(&self, handle: PacketHandle) -> SeenPacket {
         let PacketContents { to, segment, .. } = self.pool.get(handle.index());
         let is_plain = handle.has(Marks::PLAIN);
-        // Of a plain packet, or one to an agent on the way, the flow is known.
+        // A plain packet, or one to an agent between the ends, names its flow.
         let to_receiver = if handle.has(Marks::AGENT) {
             let packet = self.packets[handle.index() as usize].as_ref();
             packet.is_some_and(|packet| packet.to.agent > 0)
@@ -77,7 +77,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Tells the monitor that a packet was offered to a link at the time of an event.
+    /// Reports to the monitor that a packet was offered to a link at the time of an event.
     #[inline(always)]
     pub(crate) fn note_offered(&mut self, key: EventKey, link: LinkId, handle: PacketHandle) {
         if self.monitor.watches(link) {
@@ -86,7 +86,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Tells the monitor that a packet is at the far end of a link.
+    /// Reports to the monitor that a packet is at the far end of a link.
     #[inline(always)]
     pub(crate) fn note_delivered(&mut self, key: EventKey, link: LinkId, handle: PacketHandle) {
         if self.monitor.watches(link) {
@@ -94,8 +94,8 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// A packet that was followed ahead of time comes to the next hop of its route at a time: whatever happens to it there happens in the
-    /// event of its arrival by the link before.
+    /// A packet followed ahead of time reaches the next hop of its route at `at`. All its effects belong to the event of its arrival by
+    /// the previous link.
     #[inline(always)]
     pub(crate) fn enter_arrival(&mut self, at: Instant, handle: PacketHandle) {
         if M::MONITORS {
@@ -103,7 +103,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// The same for a packet that comes over a link which its route does not tell.
+    /// Reports the arrival of a packet over a link that may be outside its route.
     #[inline(always)]
     pub(crate) fn enter_arrival_by(&mut self, at: Instant, link: LinkId, handle: PacketHandle) {
         if M::MONITORS {
@@ -112,7 +112,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// The link by which a packet came to the hop that it takes next.
+    /// Returns the link by which a packet reached its next hop.
     fn link_before(&self, handle: PacketHandle) -> LinkId {
         let hop = self.routes[handle.position() - 1];
         if let Some(link) = link(hop) {
@@ -126,7 +126,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Releases what a link dropped until an event.
+    /// Releases the packets that a link dropped before an event.
     #[inline(always)]
     pub(crate) fn reclaim_dropped(&mut self, link: LinkId, key: EventKey) {
         if self.links[link as usize].has_dropped() {
@@ -171,7 +171,7 @@ impl<M: Monitor> Simulation<M> {
         self.flows[flow as usize].counts.lost_packets += u64::from(is_data);
     }
 
-    /// A packet that a link delivered goes on by something that is not a link.
+    /// Passes a delivered packet to an element that is not a link.
     #[cold]
     pub(crate) fn pass_node(&mut self, link: LinkId, handle: PacketHandle) {
         match self.core.media.port(link) {
@@ -180,7 +180,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// A packet is at the node that a link leads to.
+    /// Handles a packet at the node at the far end of a link.
     pub(crate) fn reach_node(&mut self, link: LinkId, mut handle: PacketHandle) {
         let node = self.core.head(link);
         // The two hops of a route that is looked up are the same; the packet stays on the first.
@@ -214,7 +214,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// The node that a packet is at tells its way.
+    /// Asks the routing table of the packet's node for the next hop.
     pub(crate) fn look_up(&mut self, destination: u32, mut handle: PacketHandle, here: Here) {
         let middlebox = self.core.middlebox_at(here.node).filter(|_| !here.served);
         let routing = self.core.routing.as_ref().expect("only a world whose routes change looks them up");
@@ -242,13 +242,13 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// A packet comes to a shared channel through the port of its terminal.
+    /// Passes a packet to a shared channel through the port of its terminal.
     pub(crate) fn enter_medium(&mut self, (medium, terminal): (u32, u32), handle: PacketHandle) {
         self.core.media.shared[medium as usize].medium.enqueue(self.now, terminal, handle);
         self.leave_medium(medium);
     }
 
-    /// Takes from a shared channel what has reached the far end.
+    /// Takes the packets that have reached the far end of a shared channel.
     pub(crate) fn deliver_medium(&mut self, medium: u32) {
         loop {
             let shared = &mut self.core.media.shared[medium as usize];

@@ -1,20 +1,20 @@
-//! Where a packet goes next: one word of a route.
+//! Next place of a packet: one word of a route.
 //!
-//! Nearly every hop is a link, written as its number. The others have their kind in the highest bits, so that one comparison tells the
-//! two apart.
+//! Nearly every hop is a link, written as its number. Other hops have their kind in the highest bits, so one comparison distinguishes
+//! the two.
 
 use bentpipe_scenario::{LinkId, NodeId};
 
-/// A hop of a route: a link if below [`FIRST_SPECIAL`], else what [`Special::of`] says.
+/// A hop of a route: a link if below [`FIRST_SPECIAL`], otherwise decoded by [`Special::of`].
 pub(crate) type Hop = u32;
 
-/// Bits of a number; the kind stands above.
+/// Bits of a number; the kind is in the bits above.
 const NUMBER_BITS: u32 = 29;
 
 /// Hops from here on are not links.
 pub(crate) const FIRST_SPECIAL: Hop = 1 << NUMBER_BITS;
 
-/// Stands in the routes after the last link of each.
+/// End of a route, after its last link.
 pub(crate) const ARRIVED: Hop = Hop::MAX;
 
 const MIDDLEBOX: u32 = 1;
@@ -29,11 +29,11 @@ const CHANNEL: u32 = 6;
 pub(crate) enum Special {
     /// The packet passes a middlebox: its index.
     Middlebox(u32),
-    /// The routing table knows the next hop to this destination: its index there.
+    /// Index of a destination in the routing table, which has the next hop.
     Lookup(u32),
     /// The link before leads into a shared medium.
     MediumPort,
-    /// A link to which all packets come from the one before, so that they are offered to it ahead of time.
+    /// A link whose packets all come from the previous one, so that they are offered ahead of time.
     Chained(LinkId),
     /// A shared link: its index.
     SharedLink(u32),
@@ -44,7 +44,7 @@ pub(crate) enum Special {
 }
 
 impl Special {
-    /// What a hop says that is not a link.
+    /// Decodes a hop that is not a link.
     pub fn of(hop: Hop) -> Self {
         let number = hop & (FIRST_SPECIAL - 1);
         match hop >> NUMBER_BITS {
@@ -98,7 +98,7 @@ pub(crate) fn channel(hop: Hop) -> Option<u32> {
     (hop >> NUMBER_BITS == CHANNEL).then_some(hop & (FIRST_SPECIAL - 1))
 }
 
-/// The number of the destination whose next hop the routing table knows.
+/// Hop whose next link the routing table has, for a destination.
 #[inline(always)]
 pub(crate) fn lookup(hop: Hop) -> Option<u32> {
     (hop >> NUMBER_BITS == LOOKUP).then_some(hop & (FIRST_SPECIAL - 1))

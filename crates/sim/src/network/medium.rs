@@ -1,5 +1,5 @@
-//! Media that several links share: each link is a port, through which a packet enters the medium; there it waits and contends, and goes
-//! on from the far end of the link.
+//! Media that several links share. Each link is a port through which a packet enters the medium. There the packet waits and contends,
+//! and leaves at the far end of the link.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Media {
     pub shared: Vec<Shared>,
-    /// Of each link the channel behind it, and its terminal there; empty if there is no channel at all.
+    /// Channel behind each link, and its terminal there; empty if there is no channel.
     ports: Vec<Option<(u32, u32)>>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn link_config<'a>(edge: &Edge<'a>) -> Cow<'a, LinkConfig> {
     if edge.medium.is_some() { Cow::Owned(port_config()) } else { Cow::Borrowed(edge.config) }
 }
 
-/// The configuration of a port: it lets a packet through at once.
+/// Configuration of a port, which lets a packet through at once.
 fn port_config() -> LinkConfig {
     // Fast enough that a packet of any size takes no more than the shortest time there is.
     let rate = Rate::from_bps(10_u64.pow(15));
@@ -83,7 +83,7 @@ impl Media {
         self.ports.get(link as usize).copied().flatten()
     }
 
-    /// Packets that wait or are on their way.
+    /// Number of packets that wait or are in flight.
     pub fn packets_inside(&self) -> usize {
         self.shared.iter().map(|shared| shared.medium.packets_inside()).sum()
     }

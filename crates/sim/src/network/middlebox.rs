@@ -1,4 +1,4 @@
-//! Middleboxes: packets on their way are shown to them, and are forwarded, changed or absorbed as they say.
+//! Middleboxes: each packet on the path is passed to them; they forward, change or absorb it.
 
 use bentpipe_base::{EcnField, Segment};
 use bentpipe_check::HostEvent;
@@ -12,19 +12,19 @@ use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
 
-/// What a middlebox may do with a packet.
+/// Access of a middlebox to a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sight {
-    /// It reads and writes the header.
+    /// The middlebox reads and writes the header.
     Open,
-    /// It knows which data and acknowledgements belong together, and can write nothing.
+    /// The middlebox can match data and acknowledgements, and write nothing.
     Matches,
-    /// It sees that there is a packet.
+    /// The middlebox sees only that there is a packet.
     Sealed,
 }
 
 impl<M: Monitor> Simulation<M> {
-    /// What a middlebox may do with a packet to an end.
+    /// Returns the access of a middlebox to a packet to an end.
     fn sight(&self, id: u32, to: u32) -> Sight {
         let flow = self.ends[to as usize].flow;
         match self.flows[flow as usize].reveals {
@@ -38,7 +38,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Shows a packet to a middlebox; true if it goes on.
+    /// Passes a packet to a middlebox; returns true if the packet is forwarded.
     pub(crate) fn serve(&mut self, id: u32, handle: &mut PacketHandle, onward: LinkId) -> bool {
         let port = self.port(onward);
         let mut contents = self.pool.get(handle.index());
@@ -80,11 +80,11 @@ impl<M: Monitor> Simulation<M> {
         verdict == Verdict::Forward
     }
 
-    /// Shows what transmission errors have spoilt to the middlebox at the end of the link.
+    /// Passes a damaged packet to the middlebox at the end of the link.
     pub(crate) fn show_spoilt(&mut self, link: LinkId, handle: &PacketHandle) {
         let node = self.core.head(link);
         let Some(id) = self.core.middlebox_at(node) else { return };
-        // Of a plain packet `to` is no end.
+        // The `to` of a plain packet is no end.
         let contents = self.pool.get(handle.index());
         if handle.has(Marks::PLAIN) || self.ends[contents.to as usize].incarnation != contents.incarnation {
             return;
@@ -115,14 +115,14 @@ impl<M: Monitor> Simulation<M> {
         self.core.emissions = out;
     }
 
-    /// Sends what a middlebox wants to send, and sees to it that it is woken.
+    /// Sends the packets of a middlebox, and schedules its next timeout.
     pub(crate) fn send_for(&mut self, id: u32, out: &mut Vec<Emission>) {
         for emission in out.drain(..) {
             let forward = emission.direction == Direction::Forward;
             let to = 2 * (emission.connection.0 as u32) + u32::from(forward);
             let end = &self.ends[to as usize];
             if u64::from(end.incarnation) != emission.connection.0 >> 32 {
-                // The connection is gone, and another one uses its place.
+                // The connection is over, and another one uses its place.
                 continue;
             }
             let incarnation = end.incarnation;
@@ -145,7 +145,7 @@ impl<M: Monitor> Simulation<M> {
             );
             self.go(handle, here);
         }
-        // What a segment changed may have been due before it came.
+        // After a segment changed the state, the timeout may be in the past.
         let next = self.core.middleboxes[id as usize].middlebox.next_timeout().max(self.now);
         self.wheel.schedule(self.targets.first_middlebox + id, next);
     }
@@ -164,13 +164,13 @@ impl<M: Monitor> Simulation<M> {
     }
 }
 
-/// What is to be seen of an encrypted packet.
+/// Returns the readable part of an encrypted packet.
 fn sealed(segment: &Segment) -> Segment {
     let Segment { len, ecn, low_priority, .. } = *segment;
     Segment { len, ecn, low_priority, ..Segment::default() }
 }
 
-/// The connection of a packet to an end: the pair of ends, and which of those that use them one after the other.
+/// Returns the connection of a packet to an end: the pair of ends, and its incarnation.
 fn connection(contents: &PacketContents) -> Connection {
     Connection(u64::from(contents.incarnation) << 32 | u64::from(contents.to >> 1))
 }

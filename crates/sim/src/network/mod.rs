@@ -1,4 +1,4 @@
-//! What packets meet between hosts: routes, middleboxes, shared channels.
+//! Elements of the network between hosts: routes, middleboxes, shared channels.
 
 pub(crate) mod chains;
 pub(crate) mod core;

@@ -1,4 +1,4 @@
-//! Changes of the routes: what is given up, and where packets may be followed until the next change.
+//! Changes of the routes: lost packets, and the links over which packets may be followed until the next change.
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_check::LinkActivity;
@@ -13,7 +13,7 @@ use crate::packet::handle::PacketHandle;
 use crate::simulation::Simulation;
 use crate::world::Flow;
 
-/// The links from which packets come to links.
+/// Links from which the packets of each link come.
 struct Survey<'a> {
     routing: &'a RoutingTable,
     links: &'a [Link<PacketHandle>],
@@ -21,7 +21,7 @@ struct Survey<'a> {
 }
 
 impl Survey<'_> {
-    /// Packets to a destination are at a node, to which they came from this source.
+    /// Follows packets to a destination from a node, at which they arrived from this source.
     fn walk(&mut self, (node, destination): (NodeId, u32), mut source: Source) {
         for link in self.routing.way(destination, node) {
             let before = &mut self.sources[link as usize];
@@ -30,18 +30,18 @@ impl Survey<'_> {
         }
     }
 
-    /// What packets come from that come over a link.
+    /// Returns the source of a link's packets.
     fn source(&self, link: LinkId) -> Source {
         if self.links[link as usize].is_foreseeable() { Source::One(link) } else { Source::Elsewhere }
     }
 
-    /// Whether all packets of a link come from one other, and what becomes of them is known when they come.
+    /// True if all packets of a link come from one other link, and their fate is known at their arrival.
     fn is_chained(&self, link: LinkId) -> bool {
         let is_alone = matches!(self.sources[link as usize], Source::One(_));
         is_alone && self.links[link as usize].is_first_in_first_out()
     }
 
-    /// How many links packets were followed over before they come to this one.
+    /// Number of links over which packets were followed before they reach this one.
     fn depth(&self, mut link: LinkId) -> usize {
         let mut depth = 0;
         while let (true, Source::One(before)) = (self.is_chained(link), self.sources[link as usize])
@@ -54,7 +54,8 @@ impl Survey<'_> {
 }
 
 impl NetworkCore {
-    /// Lets packets be followed over routes that change, unless they meet something else on their way, or agents send to other nodes, too.
+    /// Permits to follow packets over routes that change, unless they meet another element on their path, or agents send to other
+    /// nodes, too.
     pub fn set_origins(&mut self, flows: &[Flow], routes: &[Hop]) {
         let has_sessions = flows.iter().any(|flow| flow.session.is_some());
         if self.routing.is_none()
@@ -83,11 +84,11 @@ impl<M: Monitor> Simulation<M> {
         self.find_chains(&remaining);
     }
 
-    /// The routes are new from now on: the links that are given up, and what becomes of the packets on them.
+    /// Applies new routes. Returns the links that end, and the lost packets on them.
     pub(crate) fn take_new_routes(&mut self, now: Instant) -> (Vec<LinkId>, InFlight) {
         let routing = self.core.routing.as_mut().expect("only the routes of such a world change");
         routing.change(now);
-        // What is given up goes on by events, until it is known where packets may be followed now.
+        // Packets on the way continue by events, until the new routes allow to follow packets again.
         self.core.chains.clear();
         self.wheel.schedule(self.targets.routing, routing.next_change());
         routing.given_up()
@@ -96,7 +97,7 @@ impl<M: Monitor> Simulation<M> {
     /// A link of the constellation is no more.
     pub(crate) fn give_up(&mut self, id: LinkId, in_flight: InFlight) {
         let now = self.now;
-        // What arrives at this very time has arrived.
+        // Packets that arrive at this very time have arrived.
         self.deliver(id);
         match in_flight {
             InFlight::Lost => {
@@ -118,7 +119,7 @@ impl<M: Monitor> Simulation<M> {
         self.wheel.schedule(self.targets.first_link + id, self.links[id as usize].next_event());
     }
 
-    /// The links on which packets are, with the destinations of these, or with all if a link cannot tell.
+    /// Returns the links with packets and their destinations; all destinations if a link cannot distinguish them.
     pub(crate) fn remaining(&self) -> Vec<(LinkId, u32)> {
         let all = self.core.routing.as_ref().map_or(0, RoutingTable::destination_count);
         let mut remaining = Vec::new();
@@ -151,7 +152,7 @@ impl<M: Monitor> Simulation<M> {
         for (id, destination) in remaining {
             survey.walk((routing.head(*id), *destination), survey.source(*id));
         }
-        // Packets further along a way come first to whatever follows.
+        // Packets further along a path reach the next element first.
         let mut used: Vec<LinkId> = remaining.iter().map(|(id, _)| *id).collect();
         used.dedup();
         used.sort_by_cached_key(|id| std::cmp::Reverse(survey.depth(*id)));

@@ -1,4 +1,4 @@
-//! Of which senders and links a run records time series.
+//! Senders and links whose time series a run records.
 
 use bentpipe_base::Rate;
 use bentpipe_outcome::{Recorder, SenderToRecord};
@@ -25,7 +25,7 @@ pub(crate) fn recorder(world: &World, scenario: &Scenario, topology: &Topology<'
     Recorder::new(senders, links)
 }
 
-/// What a curve of a link is called, and whose it is: that of a ground middlebox to its satellite goes on when another takes over.
+/// Returns name and links of a curve. The curve of a ground station's link to its satellite continues after a handover.
 fn named(topology: &Topology<'_>, id: LinkId) -> (String, Vec<LinkId>) {
     let edge = topology.link(id);
     let sky = topology.ground_link_count() as LinkId..topology.link_count() as LinkId;
@@ -46,7 +46,7 @@ fn named(topology: &Topology<'_>, id: LinkId) -> (String, Vec<LinkId>) {
     }
 }
 
-/// The links that limit flows: of the links on its way forward, the one that leaves a flow the least share of its rate.
+/// Returns the links that limit flows: of a flow's links in forward direction, the one with the least rate per flow.
 fn bottlenecks(world: &World, topology: &Topology<'_>) -> Vec<LinkId> {
     let mut flows_over = vec![0_u64; topology.link_count()];
     for flow in &world.flows {

@@ -1,4 +1,4 @@
-//! Puts what happened in the order of events, which is not the order in which a world is executed.
+//! Sorts observations in the order of events, which differs from the order of execution.
 
 use bentpipe_base::Instant;
 use bentpipe_check::{HostEvent, LinkActivity};
@@ -16,27 +16,27 @@ pub(crate) enum Observation {
     AtLink(LinkId, LinkActivity),
 }
 
-/// Keeps what happened until everything before it is known.
+/// Keeps observations until all earlier ones are known.
 #[derive(Debug, Default)]
 pub(crate) struct EventLog {
-    /// The key of each observation and where it lies, in the order in which they were told.
+    /// Key and place of each observation, in the order in which they were reported.
     order: Vec<(EventKey, u32)>,
     observations: Vec<Observation>,
     /// Everything before this has been read.
     read_until: Instant,
-    /// So many observations were kept when the log was last read.
+    /// Number of observations that were kept at the last reading.
     kept: usize,
     /// The number of the packet at each index of the pool. An index is used again by packets of earlier events, a number never is.
     numbers: Vec<PacketIndex>,
-    /// So many packets were numbered.
+    /// Number of packets numbered so far.
     numbered: PacketIndex,
 }
 
-/// Observations are read together when so many have been added to those that were kept.
+/// Number of new observations after which observations are read together.
 const READ_TOGETHER: usize = 4096;
 
 impl EventLog {
-    /// Notes what happened in an event.
+    /// Adds an observation of an event.
     pub fn push(&mut self, key: EventKey, observation: Observation) {
         debug_assert!(
             key.time >= self.read_until,
@@ -47,7 +47,7 @@ impl EventLog {
         self.observations.push(observation);
     }
 
-    /// A number of its own for the new packet at an index of the pool.
+    /// Returns a unique number for the new packet at an index of the pool.
     pub fn number(&mut self, index: PacketIndex) -> PacketIndex {
         let needed = self.numbers.len().max(index as usize + 1);
         self.numbers.resize(needed, 0);
@@ -67,7 +67,7 @@ impl EventLog {
             LinkActivity::Copied { original, copy } => {
                 (*original, *copy) = (self.number_of(*original), self.number(*copy));
             }
-            // Nobody told of its departure.
+            // The departure of this packet was not reported.
             LinkActivity::Offered { packet, .. } if packet.segment.is_none() => {
                 packet.number = self.number(packet.number);
             }
@@ -78,15 +78,15 @@ impl EventLog {
         }
     }
 
-    /// True if enough has been added that reading pays: what is kept is sorted once for as many that are added.
+    /// True if enough observations were added: the kept ones are sorted once per as many new ones.
     pub fn is_due(&self) -> bool {
         self.order.len() >= 2 * self.kept + READ_TOGETHER
     }
 
-    /// Hands over what happened before a time, in order; the rest is kept.
+    /// Passes the observations before a time to `reader` in order, and keeps the others.
     pub fn read(&mut self, until: Instant, mut reader: impl FnMut(Instant, &Observation)) {
         self.read_until = until;
-        // What has the same key keeps the order in which it was told.
+        // Observations with the same key keep the order in which they were reported.
         self.order.sort_unstable();
         let count = self.order.partition_point(|(key, _)| key.time < until);
         for (key, place) in &self.order[..count] {

@@ -1,4 +1,4 @@
-//! From what the parts of a world counted to the outcome of a run.
+//! From the counters of a world to the outcome of a run.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::observe::monitor::Monitor;
 use crate::simulation::Simulation;
 use crate::world::{Counts, Flow, Gone};
 
-/// What a run was, beside what it measured.
+/// Properties of a run besides its measurements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Circumstances {
     pub seed: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Circumstances {
 }
 
 impl Counts {
-    /// Keeps the books of a connection end that goes away: of the sender (0) or the receiver (1).
+    /// Adds the counters of a connection end that is removed: of the sender (0) or the receiver (1).
     pub fn retire(&mut self, side: usize, connection: &Connection) {
         let gone = self.gone();
         gone.stats[side] += connection.stats();
@@ -49,7 +49,7 @@ pub(crate) fn outcome<M: Monitor>(
     close_books(simulation);
     let span = simulation.now.since(Instant::ZERO);
     let now = simulation.now;
-    // The results take memory, too: what they are made of goes before the next, unless a monitor wants to see it.
+    // Results need memory, too: each part of the world is released after its measurement, unless a monitor reads it.
     let links = link_outcomes(topology, simulation, span);
     if !M::MONITORS {
         simulation.links = Vec::new();
@@ -109,7 +109,7 @@ fn with_delays(mut outcome: Outcome, delays: &[Delays]) -> Outcome {
     outcome
 }
 
-/// Adds what the present connections counted to the books of their flows.
+/// Adds the counters of present connections to those of their flows.
 pub(crate) fn close_books<M: Monitor>(simulation: &mut Simulation<M>) {
     let vacant = std::mem::take(&mut simulation.vacant);
     let mut ends = std::mem::take(&mut simulation.ends);
@@ -118,7 +118,7 @@ pub(crate) fn close_books<M: Monitor>(simulation: &mut Simulation<M>) {
         used[sender as usize] = false;
         used[sender as usize + 1] = false;
     }
-    // The books take memory, too: each end goes as soon as it is not needed any more, and its room soon after. The first are taken first.
+    // Counters need memory, too: each end is released as soon as it is not needed, the first ones first.
     ends.reverse();
     for (index, used) in used.into_iter().enumerate() {
         let Some(end) = ends.pop() else { break };
@@ -131,7 +131,7 @@ pub(crate) fn close_books<M: Monitor>(simulation: &mut Simulation<M>) {
     }
 }
 
-/// Where the data of a flow with proxies or a spoofing gateway on its way were held up.
+/// Returns the results of proxies or a spoofing gateway on the path of a flow.
 fn split_outcome(legs: &[Leg], flow: &Flow) -> Option<SplitOutcome> {
     let legs = &legs[flow.onward.start as usize..flow.onward.end as usize];
     let leg = |leg: &Leg| LegOutcome {
@@ -217,7 +217,7 @@ fn flow_outcome(scenario: &Scenario, (legs, flow): (&[Leg], &Flow), now: Instant
     }
 }
 
-/// What the upper layer of PETRA did, if the flow has one.
+/// Returns the counters of PETRA's upper layer, if the flow has one.
 fn relayed_outcome(flow: &Flow) -> Option<RelayedOutcome> {
     let mut agents = flow.session.iter().flat_map(|session| session.relays());
     let (source, destination) = (agents.next()?.1, agents.last()?.1);
@@ -229,7 +229,7 @@ fn relayed_outcome(flow: &Flow) -> Option<RelayedOutcome> {
     })
 }
 
-/// What became of a flow's bundles, if it has any.
+/// Returns the results of a flow's bundles, if it has any.
 fn bundle_outcome(flow: &Flow) -> Option<BundleOutcome> {
     let mut agents = flow.session.iter().flat_map(|session| session.bundles());
     let (source, destination) = (agents.next()?.1, agents.last()?.1);
@@ -276,7 +276,7 @@ fn link_outcomes<M: Monitor>(
             gaps: gap_outcome(link.gaps(), span),
         }
     };
-    // Of the links of a constellation, those that might have been used but were not are of no interest.
+    // Unused links of a constellation are left out.
     let first_of_sky = topology.ground_link_count();
     let links = topology.links().zip(&mut simulation.links).enumerate();
     let links = links.filter(|(id, (_, link))| *id < first_of_sky || link.stats().enqueued_packets > 0);
@@ -349,7 +349,7 @@ fn nodes_of(topology: &Topology<'_>, is_one: fn(&NodeKind) -> bool) -> BTreeMap<
     nodes.map(outcome).collect()
 }
 
-/// Relay entities with what their agents counted for all flows; each crashes once for all.
+/// Returns relay entities with the sums of their agents' counters; a crash counts once for all flows.
 fn relay_entities(topology: &Topology<'_>, flows: &[Flow]) -> Vec<(NodeId, NodeOutcome)> {
     let mut relays = nodes_of(topology, |kind| matches!(kind, NodeKind::RelayEntity(_)));
     let agents = flows.iter().filter_map(|flow| flow.session.as_ref()).flat_map(|session| session.relays());
@@ -368,7 +368,7 @@ fn relay_entities(topology: &Topology<'_>, flows: &[Flow]) -> Vec<(NodeId, NodeO
     relays.into_iter().collect()
 }
 
-/// Bundle routers with what their agents counted for all flows.
+/// Returns bundle routers with the sums of their agents' counters.
 fn bundle_routers(topology: &Topology<'_>, flows: &[Flow]) -> Vec<(NodeId, NodeOutcome)> {
     let mut routers = nodes_of(topology, |kind| matches!(kind, NodeKind::BundleRouter(_)));
     for (node, counters) in

@@ -1,4 +1,4 @@
-//! What is seen of a run: monitors of single events and of what is recorded, and the results.
+//! Observation of a run: monitors of single events and of recorded series, and the results.
 
 mod bottlenecks;
 mod log;

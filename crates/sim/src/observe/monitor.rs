@@ -1,8 +1,8 @@
-//! What the simulation tells its monitor.
+//! Interface between the simulation and its monitor.
 //!
-//! The simulation is generic over its monitor. [`Silent`] ignores everything, so that the calls vanish when the simulation is compiled.
-//! Packets and hosts are executed ahead of others, so a monitor is told in the order of execution. Everything that it is told carries the
-//! key of its event: what happens in the world is the same in the order of the keys, however the world is executed.
+//! The simulation is generic over its monitor. [`Silent`] ignores everything, so that its calls vanish at compilation. Packets and
+//! hosts are executed ahead of others, so a monitor gets its calls in the order of execution. Each call has the sort key of its event.
+//! In the order of these keys the events are the same for every kind of execution.
 
 use bentpipe_base::Instant;
 use bentpipe_check::{HostEvent, LinkActivity};
@@ -12,18 +12,18 @@ use bentpipe_trace::Event;
 use crate::engine::key::EventKey;
 use crate::ids::{EndId, FlowId};
 
-/// Is told what happens in a simulation. Unless it says otherwise, it ignores everything.
+/// Observer of a simulation. The default methods ignore everything.
 pub(crate) trait Monitor {
     /// False if it ignores everything.
     const MONITORS: bool;
 
-    /// Whether the connection at an end is to record events.
+    /// True if the connection at an end shall record events.
     #[inline(always)]
     fn traces(&self, _: EndId) -> bool {
         false
     }
 
-    /// Whether it wants to know what happens at a link.
+    /// True if the monitor observes events at a link.
     #[inline(always)]
     fn watches(&self, _: LinkId) -> bool {
         false
@@ -41,13 +41,13 @@ pub(crate) trait Monitor {
     #[inline(always)]
     fn link(&mut self, _: EventKey, _: LinkId, _: LinkActivity) {}
 
-    /// True if the monitor wants to read what it was told.
+    /// True if the monitor has enough unread observations.
     #[inline(always)]
     fn is_due(&self) -> bool {
         false
     }
 
-    /// Reads what it was told, as all that happens before this time is told.
+    /// Reads the observations; all before this time are complete.
     #[inline(always)]
     fn read(&mut self, _told_until: Instant) {}
 }

@@ -1,4 +1,4 @@
-//! Samples what all flows have delivered, once a second.
+//! Samples the delivered bytes of all flows, once a second.
 
 use bentpipe_base::Instant;
 use bentpipe_outcome::SAMPLE_INTERVAL;
@@ -9,7 +9,7 @@ use crate::simulation::Simulation;
 use crate::world::Flow;
 
 impl<M: Monitor> Simulation<M> {
-    /// Samples what all flows have delivered, and says when to sample again.
+    /// Samples the delivered bytes of all flows, and schedules the next sample.
     pub(crate) fn sample_goodput(&mut self, sampler: EventTarget) {
         // Nothing that happens in the network.
         self.events -= 1;
@@ -23,7 +23,7 @@ impl<M: Monitor> Simulation<M> {
         }
     }
 
-    /// Samples what each flow has delivered by now; all of them together, in bytes.
+    /// Samples the delivered bytes of each flow; returns their sum.
     pub(crate) fn sample_flows(&mut self) -> u64 {
         let mut delivered = std::mem::take(&mut self.core.goodput.delivered);
         delivered.clear();
@@ -36,13 +36,13 @@ impl<M: Monitor> Simulation<M> {
         self.core.goodput.sample(self.now, self.flows.iter().map(|flow| flow.start))
     }
 
-    /// All flows together had delivered so many bytes by a time.
+    /// Notes the delivered bytes of all flows together at a time.
     pub(crate) fn note_goodput(&mut self, at: Instant, bytes: u64) {
         let first = self.flows.iter().map(|flow| flow.start).min().unwrap_or(Instant::ZERO);
         self.core.goodput.sample_all(at, first, bytes);
     }
 
-    /// What has arrived of each flow by now, in bytes.
+    /// Collects the bytes of each flow that have arrived by now.
     fn gather_delivered(&self, delivered: &mut Vec<u64>) {
         let of_gone = |flow: &Flow| flow.counts.gone_delivered_bytes() + flow.counts.plain_bytes;
         delivered.extend(self.flows.iter().map(of_gone));

@@ -26,13 +26,13 @@ fn checker(topology: &Topology<'_>) -> Checker {
     checker
 }
 
-/// Logs what happens, and tells it to its readers in order.
+/// Logs observations, and passes them to their readers in order.
 pub(crate) struct Watch<'a> {
     log: EventLog,
     readers: Readers<'a>,
 }
 
-/// Who wants to know what happens: recorder, checkers and the observer.
+/// Readers of events: recorder, checkers and the observer.
 struct Readers<'a> {
     recorder: Option<Recorder>,
     checker: Option<Checker>,
@@ -57,7 +57,7 @@ impl<'a> Watch<'a> {
         Self { log: EventLog::default(), readers }
     }
 
-    /// The series and the violations; `used` packets are on their way in all, on these links.
+    /// Returns the series and the violations. In all, `used` packets are in flight, on these links.
     pub fn finish(
         mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! What links carry in the simulator.
+//! Packets as links carry them in the simulator.
 
 use bentpipe_base::{EcnField, Segment};
 use bentpipe_net::Packet;
@@ -7,14 +7,14 @@ use bentpipe_scenario::NodeId;
 use crate::ids::PacketIndex;
 
 bitflags::bitflags! {
-    /// What links and the far end must know of a packet.
+    /// Properties of a packet that links and the far end need.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub(crate) struct Marks: u8 {
-        /// Queues may sacrifice it for others.
+        /// Queues may drop this packet first.
         const LOW_PRIORITY = 0x01;
         /// It carries payload.
         const DATA = 0x02;
-        /// It may be marked instead of dropped.
+        /// The packet may be marked instead of dropped.
         const ECN_CAPABLE = 0x04;
         /// A queue marked it.
         const CONGESTED = 0x08;
@@ -22,14 +22,14 @@ bitflags::bitflags! {
         const PLAIN = 0x10;
         /// The second of two that duplication made of one.
         const COPY = 0x20;
-        /// A plain packet for an agent of the flow: which one stands in its contents.
+        /// A plain packet for an agent of the flow; its contents name the agent.
         const AGENT = 0x40;
     }
 }
 
-/// A packet on its way: where its contents lie, how large it is and where it is.
+/// A packet in the network: place of its contents, size, and present place.
 ///
-/// Two words, so that a handle travels in registers: memory that is written in pieces and read as a whole makes a processor wait.
+/// It has two words, so that a handle stays in registers: memory that is written in parts and read as a whole stalls a processor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PacketHandle {
     /// The index in the low half, the position in the routes in the high one.
@@ -41,7 +41,7 @@ pub(crate) struct PacketHandle {
 /// The high bits of an index name the share of the packet: one more than its number.
 const SHARE_SHIFT: u32 = 28;
 
-/// A world is executed by so many shares at most.
+/// Maximum number of shares of a world.
 pub(crate) const MOST_SHARES: u32 = (1 << (PacketIndex::BITS - SHARE_SHIFT)) - 1;
 
 const SIZE_MASK: u64 = (1 << HOSTS_SHIFT) - 1;
@@ -75,7 +75,7 @@ pub(crate) fn hash(name: &str, direction: &str) -> u32 {
 }
 
 impl PacketHandle {
-    /// Stands where there is none.
+    /// Placeholder for no packet.
     pub const NOTHING: Self = Self { place: 0, nature: 0 };
 
     /// For the packet at `index` whose route begins at `position`.
@@ -99,13 +99,13 @@ impl PacketHandle {
         ((self.place >> 32) as u32, self.nature)
     }
 
-    /// The same of a packet at an index.
+    /// A handle of the packet at an index, with this position and nature.
     #[inline(always)]
     pub fn with_index(index: PacketIndex, (position, nature): (u32, u64)) -> Self {
         Self { place: u64::from(index) | u64::from(position) << 32, nature }
     }
 
-    /// Where the contents lie in the pool.
+    /// Index of the contents in the pool.
     #[inline]
     pub fn index(self) -> PacketIndex {
         self.place as PacketIndex
@@ -116,7 +116,7 @@ impl PacketHandle {
         self.place = self.place >> 32 << 32 | u64::from(index);
     }
 
-    /// The same for the thread that a shared link belongs to, where packets of several shares are; or for that of its own share again.
+    /// The same handle with the share that the packet belongs to; `None` within its own share.
     #[inline]
     pub fn of_share(mut self, share: Option<u32>) -> Self {
         let index = self.index() & ((1 << SHARE_SHIFT) - 1);
@@ -125,13 +125,13 @@ impl PacketHandle {
         self
     }
 
-    /// The same when it goes from the thread of one share to that of another.
+    /// The handle after a move from the thread of one share to that of another.
     pub fn moved(self, from: u32, to: u32) -> Self {
         let home = self.share().unwrap_or(from);
         self.of_share(None).of_share(Some(home).filter(|home| *home != to))
     }
 
-    /// The share that it belongs to, if that was said.
+    /// Share of the packet, if the handle names one.
     #[inline]
     pub fn share(self) -> Option<u32> {
         (self.index() >> SHARE_SHIFT).checked_sub(1)
@@ -181,7 +181,7 @@ impl PacketHandle {
 }
 
 impl Marks {
-    /// Of a segment that is about to leave.
+    /// Marks of a segment that is about to leave.
     #[inline]
     pub fn of(segment: &Segment) -> Self {
         let mut marks = Self::empty();

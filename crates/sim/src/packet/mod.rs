@@ -1,4 +1,4 @@
-//! Packets on their way: a handle travels from link to link, the contents lie in a pool.
+//! Packets in the network: a handle moves from link to link, the contents are in a pool.
 
 pub(crate) mod handle;
 pub(crate) mod pool;

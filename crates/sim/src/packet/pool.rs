@@ -1,7 +1,6 @@
-//! The pool of the packets on their way: links carry small handles, and a segment is written once.
+//! Pool of packets: links carry small handles, and a segment is written once.
 //!
-//! A packet lies in one line of the cache, with where it is: sending it, letting it through a shared link and receiving it touch nothing
-//! else of it.
+//! A packet with its place fits one cache line: sending, transmission by a shared link and receiving access only this line.
 
 use bentpipe_base::{
     EcnField, Extension, Flags, Instant, Probe, SackBlocks, SackRange, Segment, prefetch, prefetch_item,
@@ -18,23 +17,23 @@ use crate::packet::slab::{ChunkedSlab, Cursor};
 pub(crate) struct PacketContents {
     /// The end that it is going to: a connection end, or a flow of plain packets.
     pub to: u32,
-    /// Incarnation of that end, so that a packet for a connection that is gone does not reach its successor.
+    /// Incarnation of that end, so that a packet for a former connection does not reach its successor.
     pub incarnation: u32,
-    /// When it left its sender.
+    /// Departure from the sender.
     pub sent_at: Instant,
     /// The segment; of a plain packet only the length counts.
     pub segment: Segment,
 }
 
-/// A packet that waits in front of a shared link or on a channel. Ordered as the events of arrivals are: by time and by tie-break.
+/// A packet that waits at a shared link or on a channel. Packets are ordered as the events of their arrivals: by time and tie-break.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Waiting {
-    /// When it comes to the shared link or to the channel.
+    /// Arrival at the shared link or the channel.
     pub at: Instant,
     pub handle: PacketHandle,
-    /// At a shared link the salt of the link that it comes from, for a channel the index of the next packet in the queue.
+    /// At a shared link the salt of the previous link, on a channel the index of the next packet in the queue.
     pub salt_or_next: u32,
-    /// The channel that it goes to; [`NO_CHANNEL`] behind a shared link that leads elsewhere.
+    /// Next channel of the packet; [`NO_CHANNEL`] if the shared link does not lead to one.
     pub channel: u32,
 }
 
@@ -71,22 +70,22 @@ const MOST_LEN: u32 = (1 << LEN_BITS) - 1;
 const SACK_BLOCKS_SHIFT: u32 = Traits::SACK_BLOCKS.bits().trailing_zeros();
 
 bitflags::bitflags! {
-    /// What there is about a segment.
+    /// Optional parts of a segment.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     struct Traits: u8 {
         const TIMESTAMPS = 0x01;
         const LOW_PRIORITY = 0x02;
         const ECN_CAPABLE = 0x04;
         const CONGESTED = 0x08;
-        /// The whole segment is out of line; instead of the window stands where.
+        /// The whole segment is out of line; the field of the window holds its place.
         const OUT_OF_LINE = 0x10;
-        /// So many SACK blocks are out of line; instead of the length, which is nothing, stands where.
+        /// Number of SACK blocks out of line; the field of the length, which is zero, holds their place.
         const SACK_BLOCKS = 0xe0;
         const HAS_OUT_OF_LINE = Self::OUT_OF_LINE.bits() | Self::SACK_BLOCKS.bits();
     }
 }
 
-/// A packet as it is kept, in one line of the cache: what nearly every segment carries, and where the packet waits.
+/// A stored packet in one cache line: the usual fields of a segment, and the place where the packet waits.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 struct Packed {
@@ -98,7 +97,7 @@ struct Packed {
     incarnation: u32,
     timestamps: [u32; 2],
     window_or_out_of_line: u32,
-    // From here on where it waits: of the handle all but the index.
+    // Fields from here on describe where the packet waits: its handle without the index.
     position: u32,
     nature: u64,
     time: Instant,
@@ -131,11 +130,11 @@ impl Packed {
     }
 }
 
-/// What of a packet is kept out of line, and where.
+/// Part of a packet that is out of line, and its place.
 enum OutOfLine {
-    /// So many SACK blocks.
+    /// This number of SACK blocks.
     SackBlocks(u8, u32),
-    /// The segment, which carries what few do.
+    /// A whole segment, with fields that few segments have.
     Segment(u32),
 }
 
@@ -154,7 +153,7 @@ struct Slab<T> {
 }
 
 impl<T: Default> Slab<T> {
-    /// A place, with whatever lies there.
+    /// Returns a place with undefined contents.
     fn place(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.items.push(T::default());
@@ -163,7 +162,7 @@ impl<T: Default> Slab<T> {
     }
 }
 
-/// A slab of packets. Those that are put down one after the other for the same side of flows lie in a row.
+/// A slab of packets. Packets added in succession for the same side of flows are neighbours.
 #[derive(Debug, Default)]
 pub(crate) struct PacketPool {
     packets: ChunkedSlab<Packed, CHUNK>,
@@ -171,7 +170,7 @@ pub(crate) struct PacketPool {
     cursors: [Cursor; 2],
     sack_lines: Slab<SackLine>,
     segments: Slab<Segment>,
-    /// When each packet left its sender.
+    /// Departure of each packet from its sender.
     sent_at: Vec<Instant>,
 }
 
@@ -236,7 +235,7 @@ impl PacketPool {
         }
     }
 
-    /// Copies the packet at `index` to a place of the caller's, whatever it held.
+    /// Copies the packet at `index` into `contents`, whose former value is ignored.
     #[inline(always)]
     pub fn read(&self, index: PacketIndex, contents: &mut PacketContents) {
         let packed = &self.packets[index];
@@ -266,7 +265,7 @@ impl PacketPool {
         }
     }
 
-    /// Copies what is kept out of line.
+    /// Copies the part that is out of line.
     #[inline(never)]
     fn read_out_of_line(&self, out_of_line: OutOfLine, segment: &mut Segment) {
         match out_of_line {
@@ -291,7 +290,7 @@ impl PacketPool {
         self.write(index, contents);
     }
 
-    /// Where the packet at `index` is going: the end and its incarnation.
+    /// Destination of the packet at `index`: the end and its incarnation.
     #[inline]
     pub fn address(&self, index: PacketIndex) -> (u32, u32) {
         let packed = &self.packets[index];
@@ -306,14 +305,14 @@ impl PacketPool {
         (packed.time, packed.salt_or_next, packed.channel) = (way.at, way.salt_or_next, way.channel);
     }
 
-    /// Where the packet in `index` is.
+    /// Place and arrival time of the packet at `index`.
     #[inline(always)]
     pub fn waiting(&self, index: PacketIndex) -> Waiting {
         let Packed { position, nature, time: at, salt_or_next, channel, .. } = self.packets[index];
         Waiting { at, handle: PacketHandle::with_index(index, (position, nature)), salt_or_next, channel }
     }
 
-    /// The channel that a packet goes to behind the shared link that it waits at; [`NO_CHANNEL`] if it goes elsewhere.
+    /// Channel behind the shared link at which a packet waits; [`NO_CHANNEL`] without one.
     #[inline(always)]
     pub fn channel(&self, index: PacketIndex) -> u32 {
         self.packets[index].channel
@@ -325,7 +324,7 @@ impl PacketPool {
         self.packets[index].salt_or_next = next;
     }
 
-    /// Releases what is out of line with a packet, if there is something.
+    /// Releases the part of a packet that is out of line, if there is one.
     #[inline(always)]
     fn release_out_of_line(&mut self, index: PacketIndex) {
         match self.packets[index].out_of_line() {
@@ -360,7 +359,7 @@ impl PacketPool {
         prefetch_item(self.packets.places(), index as usize);
     }
 
-    /// Asks for the memory of some packets that may lie in a row, as far as there are so many indices.
+    /// Prefetches up to `count` packets that may be neighbours.
     #[inline(always)]
     pub fn prefetch_row(&self, first: PacketIndex, count: u32) {
         if let Some(packets) = self.packets.places().get(first as usize..(first + count) as usize) {
@@ -368,7 +367,7 @@ impl PacketPool {
         }
     }
 
-    /// Asks for the memory of what few packets carry, if the one in `index` does, which is at hand: whoever it belongs to, or did.
+    /// Prefetches the part of a packet that is out of line, if there is one. The packet at `index` must be in the cache.
     #[inline(always)]
     pub fn prefetch_out_of_line(&self, index: PacketIndex) {
         match self.packets.places().get(index as usize).and_then(Packed::out_of_line) {
@@ -412,7 +411,7 @@ mod tests {
         assert_eq!((pool.used(), pool.packets.places().len()), (4, 3 * CHUNK));
     }
 
-    /// Whatever a segment carries, and whatever the index and the reader's place held before.
+    /// For any segment, index, and former value of the reader's copy.
     #[test]
     fn a_segment_comes_out_as_it_was_put_in() {
         let mut sack = SackBlocks::EMPTY;

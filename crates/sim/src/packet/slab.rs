@@ -1,19 +1,19 @@
-//! A chunked slab: items are put down in a row, chunk by chunk.
+//! A chunked slab: items are stored in succession, chunk by chunk.
 //!
-//! Items that are put down together so lie together: whoever reads them later touches few lines of the cache and few chunks of memory. A
-//! chunk of which no item is needed any more is the next to be written, while a cache still holds it.
+//! Items that are stored together are neighbours, so reading them accesses few cache lines and few chunks. A chunk without used items
+//! is the next to be written, while it is still in a cache.
 
 use std::ops::{Index, IndexMut};
 
-/// Where the next item is put down: at the beginning of a chunk if a new one is needed.
+/// Place of the next item; the beginning of a chunk if a new one is needed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cursor(u32);
 
-/// Chunks of so many places, and their items.
+/// Chunks of `CHUNK` places, and their items.
 #[derive(Debug)]
 pub(crate) struct ChunkedSlab<T, const CHUNK: usize> {
     items: Vec<T>,
-    /// Of each chunk, how many places are in use or still to be given out.
+    /// Number of places of each chunk that are in use or not yet given out.
     needed: Vec<u32>,
     /// Chunks of which none is.
     free: Vec<u32>,
@@ -26,7 +26,7 @@ impl<T, const CHUNK: usize> Default for ChunkedSlab<T, CHUNK> {
 }
 
 impl<T: Copy + Default, const CHUNK: usize> ChunkedSlab<T, CHUNK> {
-    /// The next place of a cursor, where something is to be put down.
+    /// Returns the next place of a cursor for a new item.
     #[inline(always)]
     pub fn next(&mut self, cursor: &mut Cursor) -> u32 {
         if cursor.0.is_multiple_of(CHUNK as u32) {
@@ -96,7 +96,7 @@ mod tests {
     use bentpipe_base::Rng;
     use std::collections::BTreeMap;
 
-    /// No place has two targets, neighbours follow each other on a chunk, and what is released is used again.
+    /// Places are unique, neighbours are in one chunk, and released places are used again.
     #[test]
     fn places_are_given_out_in_a_row_and_once() {
         let mut rng = Rng::stream(1, "paging");
@@ -105,7 +105,7 @@ mod tests {
         let mut last = [None; 3];
         let (mut used, mut most) = (BTreeMap::new(), 0);
         for hop in 0..20_000 {
-            // More is used at times, and less at others.
+            // The share of hops that take a place alternates between 3 and 7 of 10.
             if rng.below(10) < 3 + hop / 2_500 % 2 * 4 {
                 let who = rng.below(3) as usize;
                 let place = chunks.next(&mut cursors[who]);
@@ -124,7 +124,7 @@ mod tests {
             most = most.max(used.len());
         }
         used.into_keys().for_each(|place| chunks.release(place));
-        // Only the chunks that are being given out are still needed.
+        // Only the chunks of the cursors are still in use.
         assert!(chunks.needed.len() - chunks.free.len() <= cursors.len());
         // With random releases, one place in use may hold a chunk.
         assert!(most > 100 && chunks.places().len() < 8 * most);

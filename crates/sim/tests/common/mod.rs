@@ -24,7 +24,7 @@ pub fn router(name: &str) -> NodeGroup {
     NodeGroup { name: name.to_owned(), kind: NodeKind::Router, count: 1 }
 }
 
-/// A drop-tail queue of so many packets.
+/// A drop-tail queue of the given number of packets.
 pub fn drop_tail(packets: u32) -> QueueConfig {
     QueueConfig::DropTail { limit: Limit::Packets(packets) }
 }

@@ -1,7 +1,7 @@
-//! The closed form of a window's transmission over an asymmetric link (P. Papadimitriou, V. Tsaoussidis, *Evaluating TCP Mechanisms for Real-Time Streaming over
-//! Satellite Links*, equations 1 to 8): what a simulated window is compared with.
+//! Closed form of a window's transmission over an asymmetric link, compared with simulated windows (P. Papadimitriou, V. Tsaoussidis,
+//! *Evaluating TCP Mechanisms for Real-Time Streaming over Satellite Links*, equations 1 to 8).
 
-/// What limits the time between two windows.
+/// Limit of the time between two windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Bound {
     RoundTrip,
@@ -17,7 +17,7 @@ pub struct Rounds {
     pub forward_bps: f64,
     pub back_bps: f64,
     pub delay_one_way_s: f64,
-    /// Segments for an ACK, and what it waits.
+    /// Segments per ACK, and the maximum delay of an ACK.
     pub delayed: Option<(f64, f64)>,
 }
 

@@ -1,27 +1,27 @@
-//! Where boxes stand and lines run: columns from left to right along the path, and a lane of its own for each line between two columns, so
-//! that no two texts overlap (the layers of Sugiyama, Tagawa and Toda 1981, with labels that take room).
+//! Positions of boxes and lines: columns from left to right along the path, and a lane for each line between two columns, so that no
+//! two texts overlap (the layers of Sugiyama, Tagawa and Toda 1981, with labels that take space).
 
-/// How large a box is.
+/// Size of a box.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Size {
     pub width: f64,
     pub height: f64,
 }
 
-/// A line between two boxes, and the room that its texts take.
+/// A line between two boxes, and the space for its texts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Wire {
     /// Two different boxes.
     pub ends: [usize; 2],
     pub width: f64,
-    /// Of the texts above the line and below it.
+    /// Heights of the texts above the line and below it.
     pub heights: [f64; 2],
 }
 
 /// A point, y downwards.
 pub type Point = (f64, f64);
 
-/// Where everything is.
+/// Positions of all boxes and lines.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Layout {
     /// Upper left corners of the boxes.
@@ -32,14 +32,15 @@ pub struct Layout {
     pub size: Size,
 }
 
-/// How a line runs.
+/// Course of a line.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Run {
-    /// Ends of straight pieces by turns with ends of bends: from `points[0]` it bends to `points[1]`, goes straight to `points[2]`, and so on.
+    /// Ends of bends and straight pieces in turn: the line bends from `points[0]` to `points[1]`, runs straight to `points[2]`, and so
+    /// on.
     pub points: Vec<Point>,
     /// Middle of the line between its texts.
     pub label: Point,
-    /// Drawn from its second end to its first.
+    /// True if the line is drawn from its second end to its first.
     pub backwards: bool,
 }
 
@@ -49,10 +50,10 @@ const BEND: f64 = 26.0;
 const BOX_GAP: f64 = 26.0;
 /// Between two lanes.
 const LANE_GAP: f64 = 14.0;
-/// Room that a line takes where it has no texts.
+/// Space of a line without texts.
 const BARE: f64 = 10.0;
 
-/// What stands in a column.
+/// Item of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Item {
     Box(usize),
@@ -70,7 +71,7 @@ pub fn lay_out(boxes: &[Size], wires: &[Wire], first: &[usize]) -> Layout {
     drawing.finish()
 }
 
-/// When a walk away from the boxes `first`, nearest first, comes by each box.
+/// Returns the order in which a breadth-first walk from the boxes `first` reaches each box.
 fn visit(boxes: usize, wires: &[Wire], first: &[usize]) -> Vec<usize> {
     let mut visited = first.to_vec();
     let mut next = 0;
@@ -93,13 +94,14 @@ fn visit(boxes: usize, wires: &[Wire], first: &[usize]) -> Vec<usize> {
     order
 }
 
-/// The two ends of a line, that which was visited first in front.
+/// Returns the two ends of a line, the one visited first at the beginning.
 fn directed(order: &[usize], wire: &Wire) -> (usize, usize) {
     let [a, b] = wire.ends;
     if order[a] < order[b] { (a, b) } else { (b, a) }
 }
 
-/// The columns: every line leads to the right. Boxes to which nothing leads stand as near to the next as they can.
+/// Returns the column of each box, so that every line leads to the right. Boxes without a line from the left are as close to their
+/// right neighbours as possible.
 fn ranks(order: &[usize], wires: &[Wire]) -> Vec<usize> {
     let mut by_order: Vec<usize> = (0..order.len()).collect();
     by_order.sort_by_key(|&which| order[which]);
@@ -132,9 +134,9 @@ struct Drawing<'a> {
     /// Ends of the lines from left to right.
     ends: Vec<(usize, usize)>,
     columns: Vec<Vec<Item>>,
-    /// Heights of the middles of what stands in the columns.
+    /// Heights of the centres of the items of each column.
     heights: Vec<Vec<f64>>,
-    /// What runs behind each column, and at what height.
+    /// Pieces of lines behind each column, with their heights.
     gaps: Vec<Vec<(Piece, f64)>>,
 }
 
@@ -166,7 +168,7 @@ impl<'a> Drawing<'a> {
         Self { boxes, wires, ends, columns, heights, gaps }
     }
 
-    /// Orders each column by what it is joined with, so that few lines cross.
+    /// Orders each column by the neighbours of its items, so that few lines cross.
     fn untangle(&mut self) {
         for _ in 0..4 {
             for column in 1..self.columns.len() {
@@ -189,7 +191,7 @@ impl<'a> Drawing<'a> {
         self.columns[column] = keyed.into_iter().map(|(_, item)| item).collect();
     }
 
-    /// What an item of a column is joined with in the column beside it.
+    /// Returns the items of the neighbouring column that have a line to `item`.
     fn across(&self, column: usize, beside: usize, item: Item) -> impl Iterator<Item = Item> + '_ {
         self.gaps[column.min(beside)].iter().filter_map(move |(piece, _)| match column < beside {
             true => (piece.left == item).then_some(piece.right),
@@ -211,7 +213,7 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    /// Puts each item of a column at the height of those it is joined with in the column beside it.
+    /// Moves each item of a column to the mean height of its neighbours in the column `beside`.
     fn level(&mut self, column: usize, beside: Option<usize>) {
         let wanted = self.columns[column].iter().enumerate().map(|(index, &item)| {
             let beside = beside.and_then(|beside| {
@@ -276,7 +278,7 @@ impl<'a> Drawing<'a> {
         (places, x)
     }
 
-    /// At what height a line leaves or enters a box, beside the others there.
+    /// Height at which a line leaves or enters a box, among its other lines.
     fn port(&self, gap: usize, piece: &Piece, leaves: bool) -> f64 {
         let (item, column) = if leaves { (piece.left, gap) } else { (piece.right, gap + 1) };
         let here = |other: &Piece| if leaves { other.left == item } else { other.right == item };

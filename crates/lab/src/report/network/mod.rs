@@ -1,4 +1,4 @@
-//! The picture of a scenario: node groups as boxes, link groups as lines, what they are written beside them.
+//! Picture of a scenario: node groups as boxes, link groups as lines, with their texts.
 
 mod layout;
 mod words;
@@ -31,7 +31,7 @@ struct Box {
     y: f64,
     width: f64,
     height: f64,
-    /// What it is, for its colour.
+    /// Kind of the node, which sets its colour.
     kind: &'static str,
 }
 
@@ -43,7 +43,7 @@ struct Line {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 struct Text {
     x: f64,
-    /// Of the base line.
+    /// Height of the base line.
     y: f64,
     text: String,
     strong: bool,
@@ -51,7 +51,7 @@ struct Text {
     begins: bool,
 }
 
-/// Where a drawing leads.
+/// Direction of a drawing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Direction {
@@ -60,7 +60,7 @@ enum Direction {
 }
 
 impl Direction {
-    /// From the coordinates of the layout, which leads to the right, to those of the page.
+    /// Transforms coordinates of the layout, which leads to the right, to those of the page.
     fn place(self, (x, y): Point) -> Point {
         match self {
             Self::Right => (x, y),
@@ -74,7 +74,7 @@ impl Direction {
         Size { width, height }
     }
 
-    /// Signs for the way along a drawing and for the way back.
+    /// Arrows for the direction of the drawing and for the opposite direction.
     fn arrows(self) -> [char; 2] {
         match self {
             Self::Right => ['→', '←'],
@@ -83,7 +83,7 @@ impl Direction {
     }
 }
 
-/// Of a line of text.
+/// Height of a line of text.
 const LINE_HEIGHT: f64 = 16.0;
 /// Width of a character, large enough for any font without serifs at the size of the style sheet.
 const CHARACTER: f64 = 6.6;
@@ -99,11 +99,11 @@ struct Node {
     lines: Vec<String>,
 }
 
-/// A link group: the two nodes, and what is written above and below the line if it is drawn from the first to the second.
+/// A link group: the two nodes, and the texts above and below a line from the first to the second.
 struct Link {
     ends: [usize; 2],
     name: String,
-    /// From near to far and from far to near; one only if they are the same.
+    /// Texts of both directions; one only if they are the same.
     sides: [Vec<String>; 2],
 }
 
@@ -153,7 +153,7 @@ impl Drawing {
         self.write(Place { x: x + width / 2.0, top, begins: false }, &lines, true);
     }
 
-    /// Writes what is said of a link above and below its line, or all of it beside a line that leads down.
+    /// Writes the texts of a link above and below its line, or all of them next to a line that leads down.
     fn describe(&mut self, link: &Link, run: &Run) {
         let (there, back) = link.texts(run, self.direction.arrows());
         let [there, back]: [Vec<&String>; 2] = [&there, &back].map(|lines| lines.iter().collect());
@@ -182,7 +182,7 @@ impl Drawing {
     }
 }
 
-/// Where lines of text stand: their middle or their beginning, and the top of the first.
+/// Position of lines of text: their centre or their beginning, and the top of the first.
 struct Place {
     x: f64,
     top: f64,
@@ -202,10 +202,10 @@ impl Node {
 }
 
 impl Link {
-    /// Room for the texts, whichever way it is drawn.
+    /// Returns the space for the texts, for this direction of the drawing.
     fn wire(&self, direction: Direction) -> Wire {
         let lines = self.sides.iter().flatten().chain(std::iter::once(&self.name));
-        // An arrow and a space stand before a line.
+        // An arrow and a space precede a line.
         let width = width_of(lines) + 2.0 * CHARACTER;
         let height = |lines: usize| match lines {
             0 => CLEAR,
@@ -223,7 +223,7 @@ impl Link {
         }
     }
 
-    /// What is said of the way along the drawing, and of the way back.
+    /// Returns the texts for the direction of the drawing and for the opposite direction.
     fn texts(&self, run: &Run, arrows: [char; 2]) -> (Vec<String>, Vec<String>) {
         let [near, far] = &self.sides;
         let with = |arrow: char, lines: &[String]| -> Vec<String> {
@@ -240,7 +240,7 @@ impl Link {
 }
 
 impl Direction {
-    /// `M` to the first point, bends and straight pieces by turns.
+    /// `M` to the first point, then bends and straight pieces in turn.
     fn path(self, points: &[Point]) -> String {
         let written = |point: Point| {
             let (x, y) = self.place(point);
@@ -320,7 +320,7 @@ fn sides(group: &LinkGroup) -> [Vec<String>; 2] {
     [near, far]
 }
 
-/// Where the picture begins: who sends first, and all who send from the same side.
+/// Returns the left-most nodes: the first sender, and all senders on its side.
 fn sources(scenario: &Scenario) -> Vec<usize> {
     let (mut sources, mut sinks) = (Vec::new(), Vec::new());
     for flow in &scenario.flows {
@@ -370,7 +370,7 @@ mod tests {
         }
     }
 
-    /// A phone shows some 320 pixels beside the margins of the page.
+    /// A phone shows about 320 pixels without the margins of the page.
     #[test]
     fn a_dumbbell_fits_on_a_phone() {
         let [wide, narrow] = Network::of(&builtin("geo-dumbbell").unwrap()).unwrap().drawings;

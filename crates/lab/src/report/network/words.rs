@@ -1,4 +1,4 @@
-//! What is written at the nodes and links of a picture.
+//! Texts at the nodes and links of a picture.
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{LinkConfig, LossModel, QueueConfig, Schedule};
@@ -33,7 +33,7 @@ pub fn node(scenario: &Scenario, group: &NodeGroup) -> Vec<String> {
     lines
 }
 
-/// Lines below the name of a constellation of so many satellites.
+/// Lines below the name of a constellation of `satellites` satellites.
 pub fn constellation(group: &ConstellationGroup, satellites: usize) -> Vec<String> {
     let mut lines = vec![match &group.orbits {
         Orbits::Shell(shell) => format!("{satellites} satellites in {} planes", shell.planes),
@@ -60,7 +60,7 @@ pub fn counted(name: &str, count: u32) -> String {
     if count == 1 { name.to_owned() } else { format!("{name} × {count}") }
 }
 
-/// What one direction of a link does, its delay given if it is that of a moving satellite.
+/// Describes one direction of a link; `moving` is the delay over a moving satellite.
 pub fn link(config: &LinkConfig, radio: &Radio, moving: Option<&str>) -> Vec<String> {
     let rate = match (&radio.modem, &radio.medium) {
         (Some(modem), _) => {

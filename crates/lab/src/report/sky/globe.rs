@@ -10,7 +10,7 @@ pub type Line = Vec<(f64, f64)>;
 
 /// Coasts from Natural Earth, one a line.
 const COASTLINES: &str = include_str!("../../../assets/coastlines.txt");
-/// Degrees left free around what a map shows.
+/// Margin of a map in degrees.
 const MARGIN_DEG: f64 = 12.0;
 /// Points of a great circle.
 const CIRCLE_POINTS: u32 = 12;
@@ -22,7 +22,7 @@ pub struct Globe<'a> {
 }
 
 impl Globe<'_> {
-    /// The place under a satellite; none if nothing is known of that time.
+    /// Returns the point below a satellite; none for a time outside the data.
     pub fn under(&self, satellite: Satellite, at: Instant) -> Option<Spot> {
         let place = self.constellation.position(satellite, at).ok()?;
         let (latitude, longitude) = self.constellation.ground_under(place, at);
@@ -38,7 +38,7 @@ impl Globe<'_> {
     }
 }
 
-/// Cuts a line where it leaves the map at one side and comes in again at the other.
+/// Cuts a line where it leaves the map at one side and enters at the other.
 pub fn cut(spots: impl Iterator<Item = Spot>) -> Vec<Line> {
     let mut lines: Vec<Line> = vec![Vec::new()];
     for spot in spots {
@@ -85,7 +85,8 @@ pub fn coastlines() -> impl Iterator<Item = Line> {
     })
 }
 
-/// The part of the map that shows all spots: ranges of longitude and latitude in degrees, twice as wide as high as far as there is map.
+/// Returns the part of the map that shows all spots: ranges of longitude and latitude in degrees, twice as wide as high, within the
+/// map.
 pub fn frame(spots: impl Iterator<Item = Spot>) -> ([f64; 2], [f64; 2]) {
     let (mut west, mut east, mut south, mut north) = (180.0_f64, -180.0_f64, 90.0_f64, -90.0_f64);
     for (longitude, latitude) in spots {

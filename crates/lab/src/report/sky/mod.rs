@@ -1,4 +1,4 @@
-//! What a constellation does for the flows of a scenario: a map with ground tracks, and the paths over time.
+//! Paths of flows through a constellation: a map with ground tracks, and the paths over time.
 
 mod globe;
 
@@ -43,7 +43,7 @@ struct Spell {
     looks: (usize, usize),
 }
 
-/// What a satellite does on a path.
+/// Role of a satellite on a path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Role {
     /// Gets packets from the ground.
@@ -52,7 +52,7 @@ enum Role {
     Last,
     /// Both.
     Only,
-    /// Stands between the others.
+    /// Between the first and the last satellite.
     Between,
 }
 
@@ -68,7 +68,7 @@ impl Role {
         }
     }
 
-    /// What it is called on a way, and its colour in the palette.
+    /// Returns the name of the role on a path, and its colour in the palette.
     fn shown(self, way: &Way) -> (String, usize) {
         let [from, to] = way.ends.each_ref().map(|station| station.name.as_str());
         match self {
@@ -152,7 +152,7 @@ fn changes(way: &Way, constellation: &Constellation) -> Vec<PathChange> {
     changes
 }
 
-/// Where data enters the sky and where it leaves it: pairs of ground stations by number, each once.
+/// Returns the pairs of ground stations at which data enters and leaves the constellation, by number, each once.
 fn crossings(scenario: &Scenario) -> Result<Vec<(u32, u32)>, TopologyError> {
     let mut topology = Topology::new(scenario)?;
     let mut pairs: Vec<(u32, u32)> = Vec::new();
@@ -185,7 +185,7 @@ fn ways(
     Ok(numbers.iter().zip(paths).map(way).collect())
 }
 
-/// Which satellites are on a path when, in the order in which they come.
+/// Returns the satellites of a path with the times of their use, in order.
 fn spells(table: &PathTable) -> Vec<Spell> {
     let end = table.delays_one_way.len().saturating_sub(1);
     let mut spells: Vec<Spell> = Vec::new();
@@ -244,7 +244,7 @@ fn summary(way: &Way) -> String {
 /// Title of the choice between ways.
 const PATH: &str = "Path";
 
-/// What shows a way.
+/// Returns the options that show a path.
 fn shown_by(way: &Way) -> Vec<Pick> {
     vec![Pick::new(PATH, &way.name)]
 }
@@ -315,7 +315,7 @@ fn map(ways: &[Way], globe: &Globe<'_>) -> Figure {
     }
 }
 
-/// Where the satellites of a way pass, from `around` seconds before they are used until as long after.
+/// Returns the tracks of a path's satellites, from `around` seconds before their use until `around` seconds after.
 fn tracks(way: &Way, globe: &Globe<'_>, around: f64) -> Vec<Line> {
     tracks_of(way, globe, (&way.spells, around))
 }
@@ -330,7 +330,7 @@ fn tracks_of(way: &Way, globe: &Globe<'_>, (spells, around): (&[Spell], f64)) ->
     spells.iter().flat_map(|spell| globe.track(spell.satellite, times(spell), step)).collect()
 }
 
-/// From station to satellites to station, as they stand when the path begins.
+/// Returns the line from station over satellites to station, at the positions of the path's beginning.
 fn path(way: &Way, globe: &Globe<'_>, change: Option<&(usize, Vec<Satellite>)>) -> Vec<Line> {
     let Some((look, satellites)) = change.filter(|(_, satellites)| !satellites.is_empty()) else {
         return Vec::new();
@@ -390,7 +390,7 @@ fn delay_lines(table: &PathTable) -> Vec<Line> {
     lines.iter().map(|line| thin(line, (DELAY_POINTS * line.len() / all.max(1)).max(8))).collect()
 }
 
-/// When and at what delay in ms a new path begins, and whether another satellite serves one of its ends.
+/// Returns time and delay in ms of each new path, and whether another satellite serves one of its ends.
 fn marks(table: &PathTable) -> Vec<((f64, f64), bool)> {
     let mut marks = Vec::new();
     for pair in table.changes.windows(2) {
@@ -428,7 +428,7 @@ fn satellites(ways: &[Way], constellation: &Constellation) -> Figure {
     figure
 }
 
-/// The satellites in these roles, in the order in which they come.
+/// Returns the satellites in these roles, in the order of their use.
 fn rows_of(ways: &[Way], roles: &[Role]) -> Vec<Satellite> {
     let mut rows: Vec<Satellite> = Vec::new();
     for spell in ways.iter().flat_map(|way| &way.spells).filter(|spell| roles.contains(&spell.role)) {
