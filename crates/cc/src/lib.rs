@@ -77,4 +77,5 @@ registry! {
     FastStart, fast_start;
     BaTcp, ba_tcp;
     ScpsTp, scps_tp;
+    LedbatPlusPlus, ledbat_plus_plus;
 }

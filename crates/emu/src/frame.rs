@@ -1,3 +1,5 @@
+use std::net::IpAddr;
+
 use bentpipe_base::EcnField;
 use bentpipe_net::Packet;
 use bentpipe_wire::{Datagram, mark_congestion};
@@ -19,6 +21,7 @@ pub(crate) struct Frame {
 #[derive(Clone, Copy, Debug)]
 struct Traits {
     flow: u32,
+    hosts: [u64; 2],
     low_priority: bool,
     is_data: bool,
     ecn_capable: bool,
@@ -49,14 +52,23 @@ impl Frame {
 
 impl Traits {
     fn of(bytes: &[u8]) -> Self {
-        let unknown = Self { flow: 0, low_priority: false, is_data: true, ecn_capable: false };
+        let unknown = Self { flow: 0, hosts: [0; 2], low_priority: false, is_data: true, ecn_capable: false };
         let Ok(packet) = Datagram::read(bytes) else { return unknown };
         Self {
             flow: packet.flow_hash(0),
+            hosts: [packet.source, packet.destination].map(number_of),
             low_priority: packet.is_low_priority(),
             is_data: is_data(&packet),
             ecn_capable: packet.ecn != EcnField::NotCapable,
         }
+    }
+}
+
+/// Returns an IPv4 address, or both halves of an IPv6 address combined.
+fn number_of(address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        IpAddr::V6(address) => address.to_bits() as u64 ^ (address.to_bits() >> 64) as u64,
     }
 }
 
@@ -77,6 +89,10 @@ impl Packet for Frame {
 
     fn flow(&self) -> u64 {
         u64::from(self.traits.flow)
+    }
+
+    fn hosts(&self) -> [u64; 2] {
+        self.traits.hosts
     }
 
     fn is_data(&self) -> bool {
@@ -151,7 +167,10 @@ mod tests {
             .tcp(80, 5000, 1, 9)
             .write(&mut back, &[])
             .unwrap();
-        assert_ne!(there.flow(), frame(&back).flow());
+        let back = frame(&back);
+        assert_ne!(there.flow(), back.flow());
+        assert_eq!(there.hosts(), [0x0a00_0001, 0x0a00_0002]);
+        assert_eq!(back.hosts(), [0x0a00_0002, 0x0a00_0001]);
     }
 
     #[test]

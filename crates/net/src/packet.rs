@@ -16,6 +16,11 @@ pub trait Packet: Clone {
         0
     }
 
+    /// Returns numbers of the sending and of the receiving host; queues that are fair to hosts separate them by these.
+    fn hosts(&self) -> [u64; 2] {
+        [0; 2]
+    }
+
     /// True if the packet carries payload; a loss model may spare the others (see [`LossConfig::data_only`]).
     ///
     /// [`LossConfig::data_only`]: crate::LossConfig::data_only

@@ -185,7 +185,7 @@ fn a_paused_packet_goes_on_where_it_stopped() {
 #[test]
 fn short_outages_cost_their_share_of_the_time() {
     let until = Instant::ZERO + Duration::from_secs(20);
-    let outages = Outages::every(Duration::from_millis(10), Duration::from_millis(1), at(10_000)..until);
+    let outages = Outages::every(Duration::from_millis(10), Duration::from_millis(1), ms(10)..until);
     let mut bench = Bench::new(&LinkConfig {
         rate: Schedule::Constant(Rate::from_bps(1_000_000)),
         outages,

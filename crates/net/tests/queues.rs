@@ -4,8 +4,8 @@ mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    CoDelConfig, FqCoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, QueueConfig, RedConfig,
-    Verdict,
+    CoDelConfig, FairBy, FqCoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, PieConfig,
+    QueueConfig, RedConfig, Verdict,
 };
 use bentpipe_trace::DropCause;
 use common::{Bench, Probe, config, low, ms, packet};
@@ -252,6 +252,25 @@ fn fq_codel_takes_half_of_the_fattest_queue_when_it_overflows() {
 }
 
 #[test]
+fn fq_codel_separates_hosts_by_the_configured_end() {
+    // Host 1 sends two flows to hosts 3 and 4, host 2 one flow to host 3. All arrive at once.
+    let offered = [(0, 10, [1, 3]), (1, 11, [1, 4]), (2, 10, [1, 3]), (3, 11, [1, 4]), (4, 12, [2, 3])];
+    let order = |fair_by| {
+        let queue = FqCoDelConfig { fair_by, quantum_bytes: 1000, ..FqCoDelConfig::default() };
+        let mut bench = Bench::new(&config(QueueConfig::FqCoDel(queue)));
+        for (id, flow, hosts) in offered {
+            bench.offer(ms(0), Probe { hosts, ..of_flow(id, flow) });
+        }
+        bench.finish();
+        bench.arrived_ids()
+    };
+    // Packet 0 is sent at once and takes the quantum of its queue.
+    assert_eq!(order(FairBy::Flow), [0, 1, 4, 2, 3]);
+    assert_eq!(order(FairBy::Source), [0, 4, 1, 2, 3]);
+    assert_eq!(order(FairBy::Destination), [0, 1, 2, 3, 4]);
+}
+
+#[test]
 fn red_marks_or_drops_early_and_drops_for_lack_of_room() {
     let red = RedConfig { weight: 0.5, ecn: true, limit: Limit::Packets(30), ..RedConfig::default() };
     let run = |ecn_capable| {
@@ -285,6 +304,95 @@ fn red_forgets_its_average_while_the_link_is_idle() {
     // A second later, a burst below the lower threshold meets an average of zero.
     bench.offer_all(ms(1000), 100..105);
     assert_eq!(bench.dropped.len(), early);
+}
+
+/// A PIE link with one packet offered per 0.5 ms, twice its rate, from `from` for `millis`.
+fn overload_pie(bench: &mut Bench, from: u64, millis: u64, ecn_capable: bool) {
+    for id in 2 * from..2 * (from + millis) {
+        let at = Instant::ZERO + Duration::from_micros(500 * id);
+        bench.offer(at, Probe { ecn_capable, ..packet(id) });
+    }
+}
+
+fn pie(ecn: bool) -> Bench {
+    let limit = Limit::Packets(10_000);
+    Bench::new(&config(QueueConfig::Pie(PieConfig { limit, ecn, ..PieConfig::default() })))
+}
+
+#[test]
+fn pie_spares_a_burst_and_again_after_idle_time() {
+    let mut bench = pie(false);
+    overload_pie(&mut bench, 0, 150, false);
+    assert_eq!(bench.dropped, []);
+    overload_pie(&mut bench, 150, 150, false);
+    let dropped = bench.dropped.len();
+    assert!(dropped > 0);
+    overload_pie(&mut bench, 5_000, 150, false);
+    assert_eq!(bench.dropped.len(), dropped);
+}
+
+#[test]
+fn pie_marks_below_ten_percent_and_drops_above() {
+    let mut bench = pie(true);
+    overload_pie(&mut bench, 0, 2_000, true);
+    let first_drop = bench.dropped[0].packet.id;
+    bench.finish();
+    let marked: Vec<_> =
+        bench.arrived.iter().filter(|(_, a)| a.packet.marked).map(|(_, a)| a.packet.id).collect();
+    assert!(!marked.is_empty() && marked.iter().all(|&id| id < first_drop), "{marked:?} {first_drop}");
+    assert_eq!(bench.link.stats().marked_packets, marked.len() as u64);
+
+    let mut blind = pie(true);
+    overload_pie(&mut blind, 0, 2_000, false);
+    assert_eq!(blind.link.stats().marked_packets, 0);
+}
+
+#[test]
+fn pie_leaves_a_queue_of_two_packets_alone_on_a_slow_link() {
+    // 20 ms per packet: each waits longer than the target.
+    let drops_behind = |waiting: u64| {
+        let queue = QueueConfig::Pie(PieConfig { limit: Limit::Packets(100), ..PieConfig::default() });
+        let mut bench =
+            Bench::new(&LinkConfig::new(Rate::from_bps(400_000), Duration::from_millis(100), queue));
+        bench.offer_all(ms(0), 0..waiting);
+        for id in waiting..1_000 {
+            bench.offer(ms(20 * (id - waiting) + 1), packet(id));
+        }
+        bench.dropped.len()
+    };
+    // One packet is in transmission.
+    assert_eq!(drops_behind(3), 0);
+    assert!(drops_behind(4) > 0);
+}
+
+#[test]
+fn pie_drops_nothing_below_half_of_its_target() {
+    let mut bench = pie(false);
+    // A tenth too much gives a drop probability of about 10 %.
+    for id in 0..22_000 {
+        bench.offer(Instant::ZERO + Duration::from_micros(900 * id), packet(id));
+    }
+    let dropped = bench.dropped.len();
+    assert!((1_500..2_500).contains(&dropped), "{dropped}");
+    // After a pause, a standing queue of 5 ms.
+    bench.offer_all(ms(20_000), 30_000..30_005);
+    for id in 0..300 {
+        bench.offer(ms(20_000 + id), packet(40_000 + id));
+    }
+    assert_eq!(bench.dropped.len(), dropped);
+}
+
+#[test]
+fn pie_drops_the_excess_and_keeps_the_queue_at_its_target() {
+    let mut bench = pie(false);
+    overload_pie(&mut bench, 0, 20_000, false);
+    let (dropped, waited) = (bench.dropped.len(), bench.link.stats().waited);
+    overload_pie(&mut bench, 20_000, 20_000, false);
+    // Half of these 40,000 packets is too much.
+    let dropped = bench.dropped.len() - dropped;
+    assert!((19_800..20_200).contains(&dropped), "{dropped}");
+    let mean_wait_ms = (bench.link.stats().waited - waited).as_millis_f64() / 20_000.0;
+    assert!((14.0..16.0).contains(&mean_wait_ms), "{mean_wait_ms}");
 }
 
 #[test]

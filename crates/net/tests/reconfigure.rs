@@ -4,7 +4,8 @@ mod common;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{
-    CoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, QueueConfig, Reordering, Schedule,
+    CoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, PieConfig, QueueConfig, Reordering,
+    Schedule,
 };
 use common::{Bench, config, low, ms, packet};
 use proptest::prelude::*;
@@ -113,6 +114,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
         Just(strict(5)),
         Just(QueueConfig::PushOut { limit }),
         Just(QueueConfig::CoDel { limit, codel: CoDelConfig::default() }),
+        Just(QueueConfig::Pie(PieConfig { limit, ..PieConfig::default() })),
     ];
     (queue, 1_u64..20, 0_u64..200, any::<bool>(), any::<bool>()).prop_map(
         |(queue, time, delay, order, reorders)| {

@@ -6,8 +6,8 @@ mod common;
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
     ArqConfig, CoDelConfig, Dropped, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig,
-    LossModel, Opportunities, Outage, OutageEffect, Outages, QueueConfig, RedConfig, RedUnit, Reordering,
-    Schedule,
+    LossModel, Opportunities, Outage, OutageEffect, Outages, PieConfig, QueueConfig, RedConfig, RedUnit,
+    Reordering, Schedule,
 };
 use common::{Bench, Probe, packet};
 use proptest::prelude::*;
@@ -69,6 +69,19 @@ fn red() -> impl Strategy<Value = RedConfig> {
     )
 }
 
+fn pie() -> impl Strategy<Value = PieConfig> {
+    (limit(), 1_000..50_000_u64, 100..50_000_u64, 0..100_000_u64, any::<bool>()).prop_map(
+        |(limit, target, update, burst, ecn)| PieConfig {
+            limit,
+            target: Duration::from_micros(target),
+            update: Duration::from_micros(update),
+            burst: Duration::from_micros(burst),
+            ecn,
+            ..PieConfig::default()
+        },
+    )
+}
+
 fn queue() -> impl Strategy<Value = QueueConfig> {
     let fq_codel = (1..60_u32, 1..8_u32, 1..3_000_u32, codel());
     prop_oneof![
@@ -83,8 +96,15 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
         red().prop_map(QueueConfig::Red),
         (limit(), codel()).prop_map(|(limit, codel)| QueueConfig::CoDel { limit, codel }),
         fq_codel.prop_map(|(limit_packets, queues, quantum_bytes, codel)| {
-            QueueConfig::FqCoDel(FqCoDelConfig { limit_packets, queues, quantum_bytes, codel })
+            QueueConfig::FqCoDel(FqCoDelConfig {
+                limit_packets,
+                queues,
+                quantum_bytes,
+                codel,
+                ..FqCoDelConfig::default()
+            })
         }),
+        pie().prop_map(QueueConfig::Pie),
     ]
 }
 
@@ -269,6 +289,7 @@ fn check_limit(bench: &Bench, config: &LinkConfig) {
         | QueueConfig::PushOut { limit }
         | QueueConfig::Strict { limit }
         | QueueConfig::Red(RedConfig { limit, .. })
+        | QueueConfig::Pie(PieConfig { limit, .. })
         | QueueConfig::CoDel { limit, .. } => limit,
         QueueConfig::FqCoDel(FqCoDelConfig { limit_packets, .. }) => Limit::Packets(limit_packets),
         QueueConfig::Priority { .. } => return,

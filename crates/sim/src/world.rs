@@ -26,7 +26,7 @@ use crate::ids::{EndId, FlowId};
 use crate::network::core::{MiddleboxNode, NetworkCore};
 use crate::network::hop::{ARRIVED, Hop, Special, link};
 use crate::network::medium::{Media, link_config, link_name};
-use crate::packet::handle::PacketHandle;
+use crate::packet::handle::{Label, PacketHandle};
 
 /// Links, routes and flows.
 #[derive(Debug)]
@@ -53,8 +53,8 @@ pub(crate) struct End {
     pub route: u32,
     /// Bytes of headers of its packets.
     pub header_bytes: u32,
-    /// See [`PacketHandle::label`].
-    pub label: u32,
+    /// What queues know of the origin of its packets.
+    pub label: Label,
     pub flow: FlowId,
     /// Leg of the end: the first leg of a flow has the number of the flow; see [`Leg`] for the others.
     pub leg_id: u32,
@@ -103,7 +103,7 @@ pub(crate) struct Flow {
     /// The nodes of sender and receiver.
     pub nodes: [NodeId; 2],
     /// Labels of the packets of sender and receiver.
-    pub labels: [u32; 2],
+    pub labels: [Label; 2],
     /// Configuration of sender and receiver.
     pub configs: [Arc<Config>; 2],
     /// Feeds the algorithms of its connections.
@@ -178,12 +178,6 @@ pub(crate) struct Gone {
     pub connected: bool,
 }
 
-/// 32-bit FNV-1a: spreads names.
-pub(crate) fn label(name: &str, direction: &str) -> u32 {
-    let bytes = name.bytes().chain(direction.bytes());
-    bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
-}
-
 impl World {
     /// The world of a scenario under a seed.
     pub fn new(scenario: &Scenario, topology: &mut Topology<'_>, seed: u64) -> Result<Self, BuildError> {
@@ -251,9 +245,10 @@ impl World {
                 [self.add_route(topology, &name, (from, to))?, self.add_route(topology, &name, (to, from))?];
             let [sender, receiver] = &configs;
             let configs = [self.remembering(sender, (from, to)), receiver.clone()];
-            let flow = Flow::new((&name, seed), (group_index, group, style.as_ref()), routes, configs);
+            let ends = (routes, [from, to]);
+            let flow = Flow::new((&name, seed), (group_index, group, style.as_ref()), ends, configs);
             let spoofed = self.is_spoofed(routes[0], from);
-            let mut flow = Flow { index, nodes: [from, to], spoofed, ..flow };
+            let mut flow = Flow { index, spoofed, ..flow };
             flow.session = self.session(topology, (group, index), &flow)?;
             self.flows.push(flow);
             if group.transport == Transport::Tcp {
@@ -384,7 +379,7 @@ impl Flow {
     fn new(
         (name, seed): (&str, u64),
         (group_index, group, style): (u32, &FlowGroup, Option<&Style>),
-        routes: [u32; 2],
+        (routes, nodes): ([u32; 2], [NodeId; 2]),
         configs: [Arc<Config>; 2],
     ) -> Self {
         let stream = |what| Rng::stream(seed, &format!("flow.{name}.{what}"));
@@ -400,8 +395,8 @@ impl Flow {
             header_bytes: group.headers_on_wire(),
             reveals: group.esp.map(|esp| esp.reveals),
             routes,
-            nodes: [0; 2],
-            labels: [label(name, ">"), label(name, "<")],
+            nodes,
+            labels: Label::pair(name, nodes),
             configs,
             seeds: stream("connection"),
             sender: None,

@@ -17,7 +17,8 @@ use bentpipe_mac::{
 use bentpipe_middlebox::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig, SatPepConfig, SpoofingConfig};
 use bentpipe_net::{
     ArqConfig, CoDelConfig, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig,
-    LossModel, Opportunities, Outage, OutageEffect, Outages, QueueConfig, RedConfig, Reordering, Schedule,
+    LossModel, Opportunities, Outage, OutageEffect, Outages, PieConfig, QueueConfig, RedConfig, Reordering,
+    Schedule,
 };
 use bentpipe_orbit::{Grid, Handover, Shell};
 use bentpipe_outcome::{LinkEvent, NodeOutcome, Observer, Passing};
@@ -84,6 +85,7 @@ impl Dice {
             3 => QueueConfig::Priority { ordinary: limit, low: Limit::Packets(self.between(1, 20) as u32) },
             4 => QueueConfig::Red(RedConfig { ecn: self.one_in(2), ..RedConfig::default() }),
             5 => QueueConfig::CoDel { limit, codel },
+            7 => QueueConfig::Pie(PieConfig { limit, ecn: self.one_in(2), ..PieConfig::default() }),
             6 => QueueConfig::FqCoDel(FqCoDelConfig { codel, ..FqCoDelConfig::default() }),
             _ => QueueConfig::DropTail { limit },
         }

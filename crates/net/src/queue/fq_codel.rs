@@ -16,12 +16,26 @@ use crate::packet::Packet;
 /// Maximum number of packets dropped at once from the longest queue (RFC 8290 section 4.1).
 const MAX_BATCH: u32 = 64;
 
+/// What shares the rate equally.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum FairBy {
+    /// Each flow has a queue.
+    #[default]
+    Flow,
+    /// Each sending host has a queue for all its flows.
+    Source,
+    /// Each receiving host has a queue for all its flows.
+    Destination,
+}
+
 /// Parameters of FQ-CoDel (RFC 8290 section 5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FqCoDelConfig {
     /// Maximum number of packets in all queues together, at least 1.
     pub limit_packets: u32,
-    /// Number of queues that flows are hashed into, 1 to 65,536.
+    /// What is hashed into queues.
+    pub fair_by: FairBy,
+    /// Number of queues, 1 to 65,536.
     pub queues: u32,
     /// Bytes that a queue may send per round, at least 1; the size of the largest packet is suitable.
     pub quantum_bytes: u32,
@@ -34,6 +48,7 @@ impl Default for FqCoDelConfig {
     fn default() -> Self {
         Self {
             limit_packets: 10_240,
+            fair_by: FairBy::Flow,
             queues: 1_024,
             quantum_bytes: 1_514,
             codel: CoDelConfig { ecn: true, ..CoDelConfig::default() },
@@ -56,7 +71,7 @@ impl FqCoDelConfig {
     }
 }
 
-/// Flows hashed into queues under deficit round robin, new ones first, each with CoDel.
+/// Flows or hosts hashed into queues under deficit round robin, new ones first, each with CoDel.
 #[derive(Clone, Debug)]
 pub(crate) struct FqCoDel<P> {
     config: FqCoDelConfig,
@@ -107,7 +122,7 @@ impl<P: Packet> FqCoDel<P> {
 
     /// Accepts every packet. If the limit is exceeded, the longest queue is shortened.
     pub fn enqueue(&mut self, now: Instant, packet: P, ledger: &mut Ledger<P>) -> Verdict {
-        let index = self.index_of(packet.flow());
+        let index = self.index_of(&packet);
         self.backlog.add(packet.size());
         let flow = &mut self.flows[index];
         flow.fifo.push(now, packet);
@@ -149,9 +164,15 @@ impl<P: Packet> FqCoDel<P> {
         self.backlog
     }
 
-    fn index_of(&self, flow: u64) -> usize {
+    fn index_of(&self, packet: &P) -> usize {
+        let [source, destination] = packet.hosts();
+        let number = match self.config.fair_by {
+            FairBy::Flow => packet.flow(),
+            FairBy::Source => source,
+            FairBy::Destination => destination,
+        };
         // Finaliser of SplitMix64; then the high bits are scaled to the number of queues.
-        let mut hash = flow ^ self.salt;
+        let mut hash = number ^ self.salt;
         hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         hash ^= hash >> 31;

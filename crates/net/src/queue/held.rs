@@ -3,6 +3,7 @@ use bentpipe_base::Instant;
 use super::backlog::Backlog;
 use super::codel::CoDel;
 use super::fq_codel::FqCoDel;
+use super::pie::Pie;
 use super::priority::Priority;
 use super::push_out::PushOut;
 use crate::ledger::{Ledger, Verdict};
@@ -15,6 +16,7 @@ pub(crate) enum Held<P> {
     Priority(Priority<P>),
     CoDel(CoDel<P>),
     FqCoDel(FqCoDel<P>),
+    Pie(Pie<P>),
 }
 
 impl<P: Packet> Held<P> {
@@ -25,6 +27,7 @@ impl<P: Packet> Held<P> {
             Self::Priority(queue) => queue.enqueue(now, packet, ledger),
             Self::CoDel(queue) => queue.enqueue(now, packet, ledger),
             Self::FqCoDel(queue) => queue.enqueue(now, packet, ledger),
+            Self::Pie(queue) => queue.enqueue(now, packet, ledger),
         }
     }
 
@@ -36,6 +39,7 @@ impl<P: Packet> Held<P> {
             Self::Priority(queue) => queue.dequeue(),
             Self::CoDel(queue) => queue.dequeue(now, ledger),
             Self::FqCoDel(queue) => queue.dequeue(now, ledger),
+            Self::Pie(queue) => queue.dequeue(now),
         }
     }
 
@@ -45,6 +49,7 @@ impl<P: Packet> Held<P> {
             Self::Priority(queue) => queue.backlog(),
             Self::CoDel(queue) => queue.backlog(),
             Self::FqCoDel(queue) => queue.backlog(),
+            Self::Pie(queue) => queue.backlog(),
         }
     }
 }

@@ -13,6 +13,7 @@ mod codel;
 mod fifo;
 mod fq_codel;
 mod held;
+mod pie;
 mod priority;
 mod push_out;
 mod red;
@@ -25,8 +26,10 @@ pub use codel::CoDelConfig;
 use fifo::{Admission, Threshold};
 pub(crate) use fifo::{Admit, Fifo};
 use fq_codel::FqCoDel;
-pub use fq_codel::FqCoDelConfig;
+pub use fq_codel::{FairBy, FqCoDelConfig};
 pub(crate) use held::Held;
+use pie::Pie;
+pub use pie::PieConfig;
 use priority::{Priority, Room};
 use push_out::PushOut;
 use red::Red;
@@ -44,7 +47,8 @@ pub const QUEUES: &[(&str, &str)] = &[
     ("priority", "as strict, with separate room for low priority"),
     ("red", "random early detection (Floyd and Jacobson 1993), gentle by default"),
     ("codel", "controlled delay (RFC 8289)"),
-    ("fq-codel", "a CoDel queue for each hash value of the flows (RFC 8290)"),
+    ("fq-codel", "a CoDel queue for each hash value of the flows or hosts (RFC 8290)"),
+    ("pie", "proportional integral controller enhanced (RFC 8033)"),
 ];
 
 /// Queue of a link.
@@ -93,6 +97,8 @@ pub enum QueueConfig {
     },
     /// Flow queues with CoDel (FQ-CoDel).
     FqCoDel(FqCoDelConfig),
+    /// Proportional integral controller enhanced (PIE).
+    Pie(PieConfig),
 }
 
 impl Default for QueueConfig {
@@ -114,6 +120,7 @@ impl QueueConfig {
             Self::Red(_) => "red",
             Self::CoDel { .. } => "codel",
             Self::FqCoDel(_) => "fq-codel",
+            Self::Pie(_) => "pie",
         }
     }
 
@@ -133,6 +140,7 @@ impl QueueConfig {
                 codel.validate().map_err(|e| e.within("codel"))
             }
             Self::FqCoDel(fq_codel) => fq_codel.validate(),
+            Self::Pie(pie) => pie.validate(),
         }
     }
 }
@@ -167,6 +175,7 @@ impl<P: Packet> Queue<P> {
             QueueConfig::FqCoDel(config) => {
                 Self::Held(Box::new(Held::FqCoDel(FqCoDel::new(config, rng().bits()))))
             }
+            QueueConfig::Pie(config) => Self::Held(Box::new(Held::Pie(Pie::new(config, rng())))),
         }
     }
 
@@ -194,6 +203,7 @@ mod tests {
             QueueConfig::Red(RedConfig::default()),
             QueueConfig::CoDel { limit, codel: CoDelConfig::default() },
             QueueConfig::FqCoDel(FqCoDelConfig::default()),
+            QueueConfig::Pie(PieConfig::default()),
         ];
         let listed: Vec<_> = QUEUES.iter().map(|(name, _)| *name).collect();
         assert_eq!(queues.each_ref().map(QueueConfig::name).to_vec(), listed);
@@ -211,5 +221,7 @@ mod tests {
         assert_eq!(refused(QueueConfig::Red(red)), "max_threshold");
         let fq_codel = FqCoDelConfig { queues: 0, ..FqCoDelConfig::default() };
         assert_eq!(refused(QueueConfig::FqCoDel(fq_codel)), "queues");
+        let pie = PieConfig { beta: f64::NAN, ..PieConfig::default() };
+        assert_eq!(refused(QueueConfig::Pie(pie)), "beta");
     }
 }

@@ -37,6 +37,11 @@ impl<P: Packet> TimedFifo<P> {
         Some(stamped)
     }
 
+    /// Returns the arrival time of the oldest packet.
+    pub fn oldest(&self) -> Option<Instant> {
+        self.packets.front().map(|stamped| stamped.arrived)
+    }
+
     pub fn backlog(&self) -> Backlog {
         self.backlog
     }

@@ -12,6 +12,7 @@ pub struct Probe {
     pub id: u64,
     pub size: u32,
     pub flow: u64,
+    pub hosts: [u64; 2],
     pub low_priority: bool,
     pub data: bool,
     pub ecn_capable: bool,
@@ -29,6 +30,9 @@ impl Packet for Probe {
     }
     fn flow(&self) -> u64 {
         self.flow
+    }
+    fn hosts(&self) -> [u64; 2] {
+        self.hosts
     }
     fn is_data(&self) -> bool {
         self.data
@@ -52,6 +56,7 @@ pub fn packet(id: u64) -> Probe {
         id,
         size: 1000,
         flow: 0,
+        hosts: [0; 2],
         low_priority: false,
         data: true,
         ecn_capable: false,

@@ -1,10 +1,15 @@
-use bentpipe_net::{CoDelConfig, FqCoDelConfig, Limit, QueueConfig, RedConfig};
+use bentpipe_net::{CoDelConfig, FairBy, FqCoDelConfig, Limit, PieConfig, QueueConfig, RedConfig};
 
 use crate::form::{Form, Shorthand};
-use crate::unit::{Bytes, Count, FEW, FLAG, Level, LevelIn, PROBABILITY, ROOM, TIME_ABOVE_ZERO};
+use crate::unit::{
+    Bytes, Count, FACTOR, FEW, FLAG, Level, LevelIn, PROBABILITY, ROOM, TIME, TIME_ABOVE_ZERO, Words,
+};
 
 /// Accepts `"50 packets"`, the name of a kind, or a table.
 pub(super) const SHORTHAND: Shorthand = Shorthand { number: Some("limit"), ..Shorthand::KIND };
+
+const FAIR_BY: Words<FairBy> =
+    Words(&[("flow", FairBy::Flow), ("source", FairBy::Source), ("destination", FairBy::Destination)]);
 
 /// Keys of a link's queue.
 pub(super) fn queue(form: &mut Form<'_>, queue: &mut QueueConfig) {
@@ -27,6 +32,7 @@ pub(super) fn queue(form: &mut Form<'_>, queue: &mut QueueConfig) {
             codel(form, config);
         }
         QueueConfig::FqCoDel(config) => fq_codel(form, config),
+        QueueConfig::Pie(config) => pie(form, config),
     });
 }
 
@@ -42,6 +48,7 @@ fn each(limit: Limit) -> Vec<QueueConfig> {
         QueueConfig::Red(RedConfig { limit, ..RedConfig::default() }),
         QueueConfig::CoDel { limit, codel: CoDelConfig::default() },
         QueueConfig::FqCoDel(fq_codel_with(limit)),
+        QueueConfig::Pie(PieConfig { limit, ..PieConfig::default() }),
     ]
 }
 
@@ -54,6 +61,7 @@ fn room(queue: &QueueConfig) -> Limit {
         | QueueConfig::Priority { ordinary: limit, .. }
         | QueueConfig::CoDel { limit, .. } => *limit,
         QueueConfig::Red(red) => red.limit,
+        QueueConfig::Pie(pie) => pie.limit,
         QueueConfig::FqCoDel(fq_codel) => Limit::Packets(fq_codel.limit_packets),
     }
 }
@@ -88,7 +96,18 @@ fn codel(form: &mut Form<'_>, codel: &mut CoDelConfig) {
 
 fn fq_codel(form: &mut Form<'_>, fq_codel: &mut FqCoDelConfig) {
     form.field("limit", &mut fq_codel.limit_packets, &ROOM);
+    form.field("fair-by", &mut fq_codel.fair_by, &FAIR_BY);
     form.field("queues", &mut fq_codel.queues, &FEW);
     form.field("quantum", &mut fq_codel.quantum_bytes, &Bytes::ANY);
     codel(form, &mut fq_codel.codel);
+}
+
+fn pie(form: &mut Form<'_>, pie: &mut PieConfig) {
+    form.field("limit", &mut pie.limit, &ROOM);
+    form.field("target", &mut pie.target, &TIME_ABOVE_ZERO);
+    form.field("update", &mut pie.update, &TIME_ABOVE_ZERO);
+    form.field("alpha", &mut pie.alpha, &FACTOR);
+    form.field("beta", &mut pie.beta, &FACTOR);
+    form.field("burst", &mut pie.burst, &TIME);
+    form.field("ecn", &mut pie.ecn, &FLAG);
 }

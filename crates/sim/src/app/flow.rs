@@ -113,7 +113,7 @@ impl<M: Monitor> Simulation<M> {
         let first = match self.vacant.pop() {
             Some(first) => {
                 for (id, new) in (first..).zip(pair) {
-                    let tie = Tie { class: Class::Timer, salt: new.label };
+                    let tie = Tie { class: Class::Timer, salt: new.label.flow };
                     self.wheel.set_tie(self.targets.first_end + id, tie);
                     let end = &mut self.ends[id as usize];
                     *end = End { incarnation: end.incarnation, ..new };
@@ -123,7 +123,7 @@ impl<M: Monitor> Simulation<M> {
             None => {
                 self.ends.extend(pair);
                 if self.processes.is_empty() {
-                    self.wheel.add_targets(Class::Timer, labels);
+                    self.wheel.add_targets(Class::Timer, labels.map(|label| label.flow));
                 } else {
                     let links = routes.map(|route| self.routes[route as usize]);
                     self.processes.note_opened(id, self.ends.len() as EndId - 2, links);

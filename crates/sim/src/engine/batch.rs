@@ -147,7 +147,7 @@ impl SortedBatch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::handle::{Marks, PacketHandle};
+    use crate::packet::handle::{Label, Marks, PacketHandle};
     use crate::packet::pool::{NO_CHANNEL, PacketContents};
     use bentpipe_base::Rng;
 
@@ -162,7 +162,7 @@ mod tests {
                 for _ in 0..rng.below(40) {
                     let at = Instant::from_nanos(limit + 1 + rng.below(spread));
                     let (index, salt_or_next) = (pool.put(&PacketContents::default()), rng.bits() as u32);
-                    let handle = PacketHandle::new((index, 0), 0, 0, Marks::empty());
+                    let handle = PacketHandle::new((index, 0), 0, Label::default(), Marks::empty());
                     let packet = Waiting { at, handle, salt_or_next, channel: NO_CHANNEL };
                     batch.push(packet, &mut pool);
                     model.push(packet);

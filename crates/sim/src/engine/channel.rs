@@ -102,7 +102,7 @@ impl Channel {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::handle::Marks;
+    use crate::packet::handle::{Label, Marks};
     use crate::packet::pool::PacketContents;
     use bentpipe_base::Rng;
     use std::collections::VecDeque;
@@ -133,7 +133,7 @@ mod tests {
                         pool.release(index);
                         continue;
                     }
-                    let handle = PacketHandle::new((index, 0), 0, 0, Marks::empty());
+                    let handle = PacketHandle::new((index, 0), 0, Label::default(), Marks::empty());
                     let packet = Waiting { at, handle, salt_or_next: 0, channel };
                     assert_eq!(channels[channel as usize].push(packet, &mut pool), model.is_empty());
                     model.push_back(index);

@@ -275,7 +275,7 @@ impl<M: Monitor> Simulation<M> {
             see(state.timer, (state.flow, self.wheel.tie(state.flow).salt), Next::Member(member));
             for end in state.ends.iter() {
                 let End { timer, label, .. } = self.ends[end as usize];
-                see(timer, (self.targets.first_end + end, label), Next::End(end));
+                see(timer, (self.targets.first_end + end, label.flow), Next::End(end));
             }
         }
         first

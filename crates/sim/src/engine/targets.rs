@@ -5,7 +5,8 @@ use bentpipe_base::Instant;
 use crate::engine::key::{Class, EventTarget};
 use crate::engine::wheel::Wheel;
 use crate::network::core::NetworkCore;
-use crate::world::{Flow, label};
+use crate::packet::handle::hash;
+use crate::world::Flow;
 
 /// First target of each kind. Targets of flows begin at zero.
 #[derive(Clone, Copy, Debug)]
@@ -34,10 +35,10 @@ impl Targets {
         salts: Vec<u32>,
     ) -> Self {
         // Other salts than those of the ends of their connections.
-        wheel.add_targets(Class::Timer, flows.iter().map(|flow| !flow.labels[0]));
-        let of_middleboxes = core.middleboxes.iter().map(|middlebox| label(&middlebox.name, "middlebox"));
-        let of_proxies = core.proxies.iter().map(|proxy| label(&proxy.name, "proxy"));
-        let of_media = core.media.shared.iter().map(|shared| label(&shared.group, shared.direction));
+        wheel.add_targets(Class::Timer, flows.iter().map(|flow| !flow.labels[0].flow));
+        let of_middleboxes = core.middleboxes.iter().map(|middlebox| hash(&middlebox.name, "middlebox"));
+        let of_proxies = core.proxies.iter().map(|proxy| hash(&proxy.name, "proxy"));
+        let of_media = core.media.shared.iter().map(|shared| hash(&shared.group, shared.direction));
         Self {
             first_middlebox: wheel.add_targets(Class::Timer, of_middleboxes),
             first_proxy: wheel.add_targets(Class::Network, of_proxies),

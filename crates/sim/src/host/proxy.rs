@@ -8,6 +8,7 @@ use bentpipe_scenario::{Connect, FlowGroup, NodeId, Opening, ProxyConfig};
 use bentpipe_tcp::{Config, Connection, Stats};
 
 use crate::ids::EndId;
+use crate::packet::handle::Label;
 
 /// A node that splits connections.
 #[derive(Debug)]
@@ -40,7 +41,7 @@ pub(crate) struct Leg {
     /// Positions of the routes of sender and receiver.
     pub routes: [u32; 2],
     /// Labels of the packets of sender and receiver.
-    pub labels: [u32; 2],
+    pub labels: [Label; 2],
     /// The nodes of sender and receiver.
     pub nodes: [NodeId; 2],
     /// Counters of the senders of its former connections.

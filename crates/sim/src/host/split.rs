@@ -6,7 +6,8 @@ use bentpipe_tcp::Stats;
 
 use crate::BuildError;
 use crate::host::proxy::Leg;
-use crate::world::{World, label, with_receiver_half};
+use crate::packet::handle::Label;
+use crate::world::{World, with_receiver_half};
 
 impl World {
     /// Splits the flow that was added last at the proxies on its path.
@@ -67,7 +68,7 @@ impl World {
                 cc,
                 configs,
                 routes,
-                labels: [label(&name, ">"), label(&name, "<")],
+                labels: Label::pair(&name, [from, to]),
                 nodes: [stops[0], stops[1]],
                 gone: Stats::default(),
                 gone_srtt: None,

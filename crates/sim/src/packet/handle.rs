@@ -2,6 +2,7 @@
 
 use bentpipe_base::{EcnField, Segment};
 use bentpipe_net::Packet;
+use bentpipe_scenario::NodeId;
 
 use crate::ids::PacketIndex;
 
@@ -33,7 +34,7 @@ bitflags::bitflags! {
 pub(crate) struct PacketHandle {
     /// The index in the low half, the position in the routes in the high one.
     place: u64,
-    /// Size in the low half, above it 24 bits of label and 8 of marks.
+    /// From the low bits: 17 bits of size, 16 of hosts, 24 of label and 7 of marks.
     nature: u64,
 }
 
@@ -43,22 +44,52 @@ const SHARE_SHIFT: u32 = 28;
 /// Maximum number of shares of a world.
 pub(crate) const MOST_SHARES: u32 = (1 << (PacketIndex::BITS - SHARE_SHIFT)) - 1;
 
-const LABEL_SHIFT: u32 = 32;
+const SIZE_MASK: u64 = (1 << HOSTS_SHIFT) - 1;
+const HOSTS_SHIFT: u32 = 17;
+const LABEL_SHIFT: u32 = 33;
 const LABEL_MASK: u64 = (1 << 24) - 1;
-const MARKS_SHIFT: u32 = 56;
+const MARKS_SHIFT: u32 = 57;
+
+/// What queues know of the origin of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Label {
+    /// Equal for all packets of one flow and direction, and independent of the rest of the world: 24 bits of it are packed.
+    pub flow: u32,
+    /// Low bits of the numbers of the sending and of the receiving host.
+    pub hosts: [u8; 2],
+}
+
+impl Label {
+    /// Those of both directions of a flow between two hosts.
+    pub fn pair(name: &str, nodes: [NodeId; 2]) -> [Self; 2] {
+        let [from, to] = nodes.map(|node| node as u8);
+        let there = Self { flow: hash(name, ">"), hosts: [from, to] };
+        [there, Self { flow: hash(name, "<"), hosts: [to, from] }]
+    }
+}
+
+/// 32-bit FNV-1a: spreads names.
+pub(crate) fn hash(name: &str, direction: &str) -> u32 {
+    let bytes = name.bytes().chain(direction.bytes());
+    bytes.fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
 
 impl PacketHandle {
     /// Placeholder for no packet.
     pub const NOTHING: Self = Self { place: 0, nature: 0 };
 
-    /// For the packet at `index` whose route begins at `position`; `label` is equal for all packets of one flow and direction, and
-    /// independent of the rest of the world: 24 bits of it are packed.
+    /// For the packet at `index` whose route begins at `position`.
     #[inline]
-    pub fn new((index, position): (PacketIndex, u32), size: u32, label: u32, marks: Marks) -> Self {
-        let label = u64::from(label) & LABEL_MASK;
+    pub fn new((index, position): (PacketIndex, u32), size: u32, label: Label, marks: Marks) -> Self {
+        let (size, flow) = (u64::from(size), u64::from(label.flow) & LABEL_MASK);
+        assert!(size <= SIZE_MASK, "payload and headers have 16 bits each");
+        let hosts = u64::from(u16::from_le_bytes(label.hosts));
         Self {
             place: u64::from(index) | u64::from(position) << 32,
-            nature: u64::from(size) | label << LABEL_SHIFT | u64::from(marks.bits()) << MARKS_SHIFT,
+            nature: size
+                | hosts << HOSTS_SHIFT
+                | flow << LABEL_SHIFT
+                | u64::from(marks.bits()) << MARKS_SHIFT,
         }
     }
 
@@ -126,7 +157,7 @@ impl PacketHandle {
     /// Bytes on the wire.
     #[inline]
     pub fn size(self) -> u32 {
-        self.nature as u32
+        (self.nature & SIZE_MASK) as u32
     }
 
     /// Properties.
@@ -141,7 +172,7 @@ impl PacketHandle {
     }
 
     pub fn set_marks(&mut self, marks: Marks) {
-        self.nature = self.nature << 8 >> 8 | u64::from(marks.bits()) << MARKS_SHIFT;
+        self.nature = self.nature << 7 >> 7 | u64::from(marks.bits()) << MARKS_SHIFT;
     }
 
     pub fn mark(&mut self, mark: Marks) {
@@ -178,6 +209,11 @@ impl Packet for PacketHandle {
     }
 
     #[inline]
+    fn hosts(&self) -> [u64; 2] {
+        ((self.nature >> HOSTS_SHIFT) as u16).to_le_bytes().map(u64::from)
+    }
+
+    #[inline]
     fn is_data(&self) -> bool {
         self.has(Marks::DATA)
     }
@@ -197,13 +233,15 @@ impl Packet for PacketHandle {
 mod tests {
     use super::*;
 
+    const LABEL: Label = Label { flow: 0xab12_3456, hosts: [0xfe, 0x81] };
+
     #[test]
     fn a_handle_keeps_what_it_was_given() {
-        let mut handle = PacketHandle::new((u32::MAX, 7), u32::MAX, 0xab12_3456, Marks::DATA | Marks::AGENT);
+        let mut handle = PacketHandle::new((u32::MAX, 7), 131_071, LABEL, Marks::DATA | Marks::AGENT);
         handle.set_index(5);
         handle.advance();
         handle.mark(Marks::CONGESTED);
-        assert_eq!((handle.index(), handle.position(), handle.size()), (5, 8, u32::MAX));
+        assert_eq!((handle.index(), handle.position(), handle.size()), (5, 8, 131_071));
         assert_eq!(
             (handle.flow(), handle.marks()),
             (0x12_3456, Marks::DATA | Marks::AGENT | Marks::CONGESTED)
@@ -211,5 +249,6 @@ mod tests {
         handle.go_back();
         handle.set_marks(Marks::COPY);
         assert_eq!((handle.position(), handle.flow(), handle.marks()), (7, 0x12_3456, Marks::COPY));
+        assert_eq!((handle.size(), handle.hosts()), (131_071, [0xfe, 0x81]));
     }
 }

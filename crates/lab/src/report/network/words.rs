@@ -127,6 +127,7 @@ fn queue(queue: &QueueConfig) -> String {
         | QueueConfig::CoDel { limit, .. } => limit.to_string(),
         QueueConfig::Priority { ordinary, low } => format!("{ordinary} and {low}"),
         QueueConfig::Red(red) => red.limit.to_string(),
+        QueueConfig::Pie(pie) => pie.limit.to_string(),
         QueueConfig::FqCoDel(config) => format!("{} packets", config.limit_packets),
     };
     format!("{}, {room}", queue.name())
