@@ -1,7 +1,9 @@
 //! Results for the terminal.
 
 use bentpipe_outcome::{GroupOutcome, Outcome};
-use comfy_table::{Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets,
+};
 
 use crate::column::Column;
 use crate::comparison::{Comparison, Row};

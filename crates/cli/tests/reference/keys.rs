@@ -4,7 +4,7 @@ use bentpipe_cc::REGISTRY;
 use bentpipe_scenario::reference::{self, Key};
 
 use crate::page::{Field, begin, code, fields, table, variants};
-use crate::source;
+use crate::{module_text, source};
 
 const HEAD: [&str; 5] = ["key", "of kind", "meaning", "accepted", "default"];
 
@@ -119,7 +119,7 @@ pub fn algorithms() -> String {
         if parameters.is_empty() {
             continue;
         }
-        let documented = fields(&source(&format!("cc/src/{module}.rs")), "Config");
+        let documented = fields(&module_text(&format!("cc/src/{module}")), "Config");
         let row = |one: &reference::Parameter| {
             let field = documented.iter().find(|field| field.name.replace('_', "-") == one.name);
             let field = field.unwrap_or_else(|| panic!("{}: no field for {}", entry.name, one.name));

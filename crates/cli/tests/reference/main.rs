@@ -25,6 +25,15 @@ fn source(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Text of the module at this path, with the modules in its folder.
+fn module_text(path: &str) -> String {
+    let mut text = source(&format!("{path}.rs"));
+    for file in fs::read_dir(root().join("crates").join(path)).into_iter().flatten().flatten() {
+        text += &fs::read_to_string(file.path()).unwrap_or_default();
+    }
+    text
+}
+
 #[test]
 fn the_reference_is_that_of_this_program() {
     let pages = [
