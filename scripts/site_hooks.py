@@ -8,6 +8,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTES = sorted((ROOT / "papers").glob("*.md"))
+PICTURES = sorted((ROOT / "papers").glob("*.svg"))
 SECTION = "Notes of the algorithms"
 
 # A link that leaves docs/: its text, its path from the root of the repository, its anchor.
@@ -27,8 +28,8 @@ def on_config(config):
 
 
 def on_files(files, config):
-    for note in NOTES:
-        files.append(File.generated(config, f"notes/{note.name}", abs_src_path=str(note)))
+    for file in NOTES + PICTURES:
+        files.append(File.generated(config, f"notes/{file.name}", abs_src_path=str(file)))
     return files
 
 

@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use bentpipe_cli::embed::Failure;
-use bentpipe_lab::Unsimulated;
+use bentpipe_lab::RunError;
 use pyo3::prelude::*;
 
 fn of(class: &str, message: String) -> PyErr {
@@ -46,10 +46,10 @@ pub fn of_command(failure: Failure) -> PyErr {
 }
 
 /// Returns the exception for a run without a result.
-pub fn of_run(why: Unsimulated) -> PyErr {
+pub fn of_run(why: RunError) -> PyErr {
     match why {
-        Unsimulated::Impossible(why) => request(why),
-        Unsimulated::Stopped => work("stopped before the end; no result was written"),
-        Unsimulated::Unwritten(error) => work(format!("cannot write {error}")),
+        RunError::Impossible(why) => request(why),
+        RunError::Stopped => work("stopped before the end; no result was written"),
+        RunError::Unwritten(error) => work(format!("cannot write {error}")),
     }
 }

@@ -2,8 +2,8 @@
 
 use bentpipe_base::{Duration, Instant, Rate, WindowState};
 use bentpipe_cc::{
-    Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Loss, Path, Sleeper, Spacing, Start,
-    Timeout, Wake, Wants, state,
+    Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Loss, Path, Requirements, Sleeper, Spacing,
+    Start, Timeout, Wake, state,
 };
 
 /// Quantities observed over an interval, with units, in the order of [`Observation`].
@@ -180,8 +180,8 @@ impl CongestionControl for Pilot {
         state(self, f64::INFINITY, "decided")
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, ..Requirements::default() }
     }
 
     fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {

@@ -7,7 +7,7 @@ use bentpipe_cli::embed::{self, Growing};
 use bentpipe_lab::columns::{self, Part};
 use bentpipe_lab::table::{Look, outcome};
 use bentpipe_lab::{
-    Names, Place, Simulated, Unsimulated, Wanted, check, check_memory, check_only, lacking, simulate,
+    Names, Place, RunError, RunOutput, RunRequest, check, check_memory, check_only, lacking, simulate,
 };
 use bentpipe_outcome::Observer;
 use bentpipe_scenario::Scenario;
@@ -24,7 +24,7 @@ use crate::watch::Watcher;
 #[pyclass(frozen, name = "Run", module = "bentpipe")]
 pub struct PyRun {
     scenario: Scenario,
-    run: Simulated,
+    run: RunOutput,
     trace: Option<(SchemaRef, Vec<RecordBatch>)>,
     lacking: Vec<String>,
 }
@@ -88,7 +88,7 @@ pub fn run(
     Ok(PyRun { scenario, run, trace, lacking })
 }
 
-type Done = (Simulated, Option<(SchemaRef, Vec<RecordBatch>)>);
+type Done = (RunOutput, Option<(SchemaRef, Vec<RecordBatch>)>);
 
 fn work(
     scenario: &Scenario,
@@ -116,7 +116,7 @@ fn work(
         .pcap
         .as_ref()
         .map(|(file, place)| Ok::<_, PyErr>((file.writer().map_err(fault::of_command)?, place.clone())));
-    let wanted = Wanted {
+    let wanted = RunRequest {
         series: files.report.is_some(),
         trace: lines,
         only,
@@ -124,11 +124,11 @@ fn work(
         observer: observed.then_some(&mut observers as &mut dyn Observer),
         stop: Some(&watcher.stop),
         progress: Some(&look),
-        ..Wanted::default()
+        ..RunRequest::default()
     };
     let run = simulate(scenario, wanted).map_err(fault::of_run)?;
     let unwritten = |error: TraceError| match error {
-        TraceError::Unwritten(error) => fault::of_run(Unsimulated::Unwritten(error)),
+        TraceError::Unwritten(error) => fault::of_run(RunError::Unwritten(error)),
         TraceError::TooMany => fault::request(error),
     };
     table.map(Trace::finish).transpose().map_err(unwritten)?;
@@ -146,7 +146,7 @@ fn work(
     Ok((run, trace))
 }
 
-fn flows(scenario: &Scenario, run: &Simulated) -> RecordBatch {
+fn flows(scenario: &Scenario, run: &RunOutput) -> RecordBatch {
     batch(
         Kind::Run,
         columns::outcome(&run.outcome, Part::Flows),

@@ -3,7 +3,7 @@
 use bentpipe_base::{Duration, Extension, Instant, ProbeTag, Segment};
 use bentpipe_cc::{
     Ack, Algorithm, Cause, CongestionControl, ConnectionEvent, Entry, Feedback, Loss, Path, PeerProbes,
-    Phase, ProbeMoment, ProbeReply, REGISTRY, RateSample, Reflector, Sent, Start, Wants,
+    Phase, ProbeMoment, ProbeReply, REGISTRY, RateSample, Reflector, Requirements, Sent, Start,
 };
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -22,7 +22,7 @@ const LARGEST_WINDOW: f64 = 1000.0;
 
 /// Capabilities and wants of the algorithm, asked once.
 struct Has {
-    wants: Wants,
+    wants: Requirements,
     prober: bool,
     detector: bool,
     sleeper: bool,

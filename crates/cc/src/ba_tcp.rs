@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Accounting, Ack, Cause, Classic, CongestionControl, Entry, Family, Feedback, Loss, Path, ReceiverHalf,
-    Reflector, Rule, SENDER_ONLY, Sent, Spacing, Start, Wants, Windows, forward,
+    Reflector, Requirements, Rule, SENDER_ONLY, Sent, Spacing, Start, Windows, forward,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -155,8 +155,8 @@ impl CongestionControl for Sender {
         Spacing::at(granted.filter(|_| config.paced))
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, ..Requirements::default() }
     }
 
     fn feedback(&mut self) -> Option<&mut dyn Feedback> {

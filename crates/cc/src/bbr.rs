@@ -35,7 +35,7 @@ use crate::parts::windowed::WindowedMax;
 use crate::rounds::DeliveryRound;
 use crate::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Phase,
-    RateSample, SENDER_ONLY, Spacing, Start, Timeout, Undo, Wants, WindowState, state,
+    RateSample, Requirements, SENDER_ONLY, Spacing, Start, Timeout, Undo, WindowState, state,
 };
 
 /// Variant of version 1.
@@ -580,8 +580,8 @@ impl CongestionControl for Bbr {
         state(self, f64::INFINITY, phase)
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, pacing: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, pacing: true, ..Requirements::default() }
     }
 }
 

@@ -34,7 +34,7 @@ use crate::parts::windowed::WindowedMax;
 use crate::rounds::DeliveryRound;
 use crate::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Phase,
-    SENDER_ONLY, Spacing, Start, Timeout, Wants, WindowState, state,
+    Requirements, SENDER_ONLY, Spacing, Start, Timeout, WindowState, state,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -935,8 +935,8 @@ impl CongestionControl for Bbr3 {
         state(self, f64::INFINITY, phase)
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, pacing: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, pacing: true, ..Requirements::default() }
     }
 }
 

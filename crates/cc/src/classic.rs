@@ -5,7 +5,7 @@ use bentpipe_base::WindowState;
 use crate::control::state;
 use crate::windows::Windows;
 use crate::{
-    Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Phase, Timeout, Undo, Wants,
+    Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Phase, Requirements, Timeout, Undo,
 };
 
 /// RFC 5681 equation 4: ssthresh is at least two segments.
@@ -211,8 +211,8 @@ impl<R: Rule> CongestionControl for Classic<R> {
         state(self, self.windows.ssthresh, self.rule.phase(&self.windows))
     }
 
-    fn wants(&self) -> Wants {
-        Wants { window_only: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { window_only: true, ..Requirements::default() }
     }
 }
 

@@ -183,7 +183,7 @@ pub struct Timeout {
     pub consecutive: u32,
     /// Number of outstanding segments: sent but not cumulatively acknowledged.
     pub outstanding: u32,
-    /// True if a probe of a [`Questioner`] was answered without progress. It does not count as a further expiry.
+    /// True if a probe of a [`TimeoutProber`] was answered without progress. It does not count as a further expiry.
     pub answered: bool,
 }
 
@@ -398,7 +398,7 @@ pub enum Accounting {
 
 /// Verdict of a [`Detector`] about the oldest outstanding segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Doubt {
+pub enum EarlyRetransmit {
     /// No retransmission except by the usual rules of loss detection.
     None,
     /// Retransmit the oldest segment now, before the usual evidence (Vegas's fine-grained timeout).
@@ -409,7 +409,7 @@ pub enum Doubt {
 
 /// Services that an algorithm needs from the engine. The engine asks once per connection and skips the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Wants {
+pub struct Requirements {
     /// Window arithmetic during recovery.
     pub accounting: Accounting,
     /// True if the engine must call [`CongestionControl::on_sent`].
@@ -447,12 +447,12 @@ pub trait CongestionControl: Send {
     /// Handles an expiry of the retransmission timer: everything outstanding counts as lost. Returns the timer's back-off.
     fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff;
 
-    /// Spacing of segments (not read if [`Wants::window_only`]).
+    /// Spacing of segments (not read if [`Requirements::window_only`]).
     fn spacing(&self) -> Spacing {
         Spacing::None
     }
 
-    /// Handles a data segment that leaves (if [`Wants::sent`]). Returns its drop priority; retransmissions always leave at normal
+    /// Handles a data segment that leaves (if [`Requirements::sent`]). Returns its drop priority; retransmissions always leave at normal
     /// priority.
     fn on_sent(&mut self, sent: &Sent, path: &Path) -> Priority {
         let _ = (sent, path);
@@ -476,8 +476,8 @@ pub trait CongestionControl: Send {
     }
 
     /// Services needed from the engine.
-    fn wants(&self) -> Wants {
-        Wants::default()
+    fn wants(&self) -> Requirements {
+        Requirements::default()
     }
 
     /// Capability: sends probes.
@@ -491,7 +491,7 @@ pub trait CongestionControl: Send {
     }
 
     /// Capability: probes the peer before it believes a timeout.
-    fn questioner(&mut self) -> Option<&mut dyn Questioner> {
+    fn questioner(&mut self) -> Option<&mut dyn TimeoutProber> {
         None
     }
 
@@ -556,7 +556,7 @@ pub trait Feedback {
 }
 
 /// An algorithm that probes the peer before it believes a timeout (TCP-STAR). It replaces the engine's own probe.
-pub trait Questioner {
+pub trait TimeoutProber {
     /// Returns the probe to send after an expiry of the retransmission timer. `None` believes the timeout, and the engine calls
     /// [`CongestionControl::on_rto`]. After a probe, no data leaves before its answer or its timeout.
     fn question(&mut self, timeout: &Timeout, path: &Path) -> Option<ProbeKind>;
@@ -566,7 +566,7 @@ pub trait Questioner {
 pub trait Detector {
     /// Returns the segments to retransmit before the usual evidence; called on every ACK and every timer event. `oldest_sent` is
     /// the last transmission time of the oldest outstanding segment.
-    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt;
+    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> EarlyRetransmit;
 }
 
 /// An algorithm that sets its own timer.

@@ -23,8 +23,8 @@ use crate::parameters::{fraction, positive};
 use crate::parts::windowed::WindowedMax;
 use crate::rounds::Round;
 use crate::{
-    Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, SENDER_ONLY,
-    Spacing, Start, Timeout, Undo, Wants, WindowState, state,
+    Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Requirements,
+    SENDER_ONLY, Spacing, Start, Timeout, Undo, WindowState, state,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -334,8 +334,8 @@ impl CongestionControl for Copa {
         state(self, f64::INFINITY, phase)
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, pacing: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, pacing: true, ..Requirements::default() }
     }
 }
 

@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{fraction, positive};
 use crate::vegas::{self, Vegas};
 use crate::{
-    Ack, BackOff, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Entry, Family, Feedback,
-    Loss, Path, Priority, ReceiverHalf, Reflector, Rule, SENDER_ONLY, Sent, Spacing, Start, Timeout, Wants,
-    Windows, forward,
+    Ack, BackOff, Classic, CongestionControl, ConnectionEvent, Detector, EarlyRetransmit, Entry, Family,
+    Feedback, Loss, Path, Priority, ReceiverHalf, Reflector, Requirements, Rule, SENDER_ONLY, Sent, Spacing,
+    Start, Timeout, Windows, forward,
 };
 
 /// Signal of the queue, in [`Extension::Value`] of segments that pass it on their way to the sender.
@@ -305,8 +305,8 @@ impl CongestionControl for Sender {
         Priority::Normal
     }
 
-    fn wants(&self) -> Wants {
-        Wants { sent: true, withholds: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { sent: true, withholds: true, ..Requirements::default() }
     }
 
     fn feedback(&mut self) -> Option<&mut dyn Feedback> {
@@ -329,11 +329,11 @@ impl Feedback for Sender {
 }
 
 impl Detector for Sender {
-    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
+    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> EarlyRetransmit {
         let Classic { windows, rule, .. } = &mut self.classic;
         match rule.told {
             None => rule.vegas.doubt(windows, oldest_sent, path),
-            Some(_) => Doubt::None,
+            Some(_) => EarlyRetransmit::None,
         }
     }
 }

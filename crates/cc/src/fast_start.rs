@@ -22,9 +22,9 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{fraction, positive};
 use crate::rounds::Round;
 use crate::{
-    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Entry,
-    Family, Loss, Path, PathMemory, Phase, Priority, Rule, SENDER_ONLY, Saved, Sent, Sleeper, Spacing, Start,
-    Timeout, Wake, Wants, Windows, forward,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, EarlyRetransmit,
+    Entry, Family, Loss, Path, PathMemory, Phase, Priority, Requirements, Rule, SENDER_ONLY, Saved, Sent,
+    Sleeper, Spacing, Start, Timeout, Wake, Windows, forward,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -301,8 +301,8 @@ impl CongestionControl for Sender {
         }
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, sent: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, sent: true, ..Requirements::default() }
     }
 
     fn detector(&mut self) -> Option<&mut dyn Detector> {
@@ -315,12 +315,12 @@ impl CongestionControl for Sender {
 }
 
 impl Detector for Sender {
-    fn doubt(&mut self, _oldest_sent: Instant, _path: &Path) -> Doubt {
+    fn doubt(&mut self, _oldest_sent: Instant, _path: &Path) -> EarlyRetransmit {
         if self.classic.rule.state != State::Failed {
-            return Doubt::None;
+            return EarlyRetransmit::None;
         }
         self.classic.rule.state = State::Off;
-        Doubt::Everything
+        EarlyRetransmit::Everything
     }
 }
 
@@ -408,8 +408,8 @@ mod tests {
         let mut sender = running();
         assert_eq!(sender.wake_at(), path_at(0.59).now);
         sender.on_wake(&path_at(0.59));
-        assert_eq!(sender.doubt(Instant::ZERO, &path_at(0.59)), Doubt::Everything);
-        assert_eq!(sender.doubt(Instant::ZERO, &path_at(0.59)), Doubt::None);
+        assert_eq!(sender.doubt(Instant::ZERO, &path_at(0.59)), EarlyRetransmit::Everything);
+        assert_eq!(sender.doubt(Instant::ZERO, &path_at(0.59)), EarlyRetransmit::None);
         assert_eq!(
             (sender.window(), sender.snapshot().ssthresh, sender.snapshot().phase),
             (1.0, f64::INFINITY, "slow-start")

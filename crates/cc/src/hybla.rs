@@ -24,7 +24,7 @@ use crate::parameters::positive;
 use crate::parts::pair::Train;
 use crate::{
     Ack, Cause, Classic, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Phase, Priority,
-    Rule, SENDER_ONLY, Sent, Spacing, Start, Wants, Windows, forward,
+    Requirements, Rule, SENDER_ONLY, Sent, Spacing, Start, Windows, forward,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -356,9 +356,9 @@ impl CongestionControl for Sender {
         Priority::Normal
     }
 
-    fn wants(&self) -> Wants {
+    fn wants(&self) -> Requirements {
         let config = &self.classic.rule.config;
-        Wants { sent: config.estimates(), pacing: config.paces(), ..Wants::default() }
+        Requirements { sent: config.estimates(), pacing: config.paces(), ..Requirements::default() }
     }
 }
 

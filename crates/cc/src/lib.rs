@@ -32,9 +32,10 @@ mod windows;
 pub use bentpipe_base::WindowState;
 pub use classic::{Classic, Rule};
 pub use control::{
-    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Detector, Doubt, Feedback, Loss,
-    Path, PeerProbes, Phase, Priority, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, Questioner,
-    RateSample, Reflector, Sent, Sleeper, Spacing, Start, Timeout, TimeoutProbe, Undo, Wake, Wants, state,
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Detector, EarlyRetransmit, Feedback,
+    Loss, Path, PeerProbes, Phase, Priority, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober,
+    RateSample, Reflector, Requirements, Sent, Sleeper, Spacing, Start, Timeout, TimeoutProbe, TimeoutProber,
+    Undo, Wake, state,
 };
 pub use memory::{PathMemory, Saved, Seat};
 pub use pacer::Pacer;

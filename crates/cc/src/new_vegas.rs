@@ -23,8 +23,8 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{fraction, not_negative, positive};
 use crate::vegas::{Epoch, Growth, Lifeline, Measured, SMALLEST, hold_between, leave_slow_start};
 use crate::{
-    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Entry, Family, Loss, Path,
-    Phase, Priority, Rule, SENDER_ONLY, Sent, Spacing, Start, Wants, Windows, forward,
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Detector, EarlyRetransmit, Entry, Family, Loss,
+    Path, Phase, Priority, Requirements, Rule, SENDER_ONLY, Sent, Spacing, Start, Windows, forward,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -292,8 +292,8 @@ impl CongestionControl for Sender {
         Priority::Normal
     }
 
-    fn wants(&self) -> Wants {
-        Wants { sent: true, pacing: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { sent: true, pacing: true, ..Requirements::default() }
     }
 
     fn detector(&mut self) -> Option<&mut dyn Detector> {
@@ -302,7 +302,7 @@ impl CongestionControl for Sender {
 }
 
 impl Detector for Sender {
-    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
+    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> EarlyRetransmit {
         let Classic { windows, rule, .. } = &mut self.classic;
         let before = windows.cwnd;
         let doubt = rule.lifeline.doubt(windows, oldest_sent, path);

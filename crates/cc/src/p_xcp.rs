@@ -22,8 +22,8 @@ use crate::rounds::Round;
 use crate::xcp::{Header, change};
 pub use crate::xcp::{RECEIVER, Unrouted};
 use crate::{
-    Accounting, Ack, Cause, Classic, CongestionControl, Entry, Family, Feedback, Loss, Path, Rule,
-    SENDER_ONLY, Sent, Start, Wants, Windows, forward,
+    Accounting, Ack, Cause, Classic, CongestionControl, Entry, Family, Feedback, Loss, Path, Requirements,
+    Rule, SENDER_ONLY, Sent, Start, Windows, forward,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -150,8 +150,8 @@ impl Sender {
 impl CongestionControl for Sender {
     forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, ..Requirements::default() }
     }
 
     fn feedback(&mut self) -> Option<&mut dyn Feedback> {

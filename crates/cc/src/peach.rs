@@ -31,8 +31,8 @@ use crate::parts::probe_train::{Train, most_probes};
 use crate::vegas::{Epoch, Growth, hold_between};
 use crate::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path,
-    PeerProbes, Phase, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, SENDER_ONLY, Sleeper,
-    Spacing, Start, Timeout, Undo, Wake, Wants, WindowState, Windows, state,
+    PeerProbes, Phase, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, Requirements, SENDER_ONLY,
+    Sleeper, Spacing, Start, Timeout, Undo, Wake, WindowState, Windows, state,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -513,13 +513,13 @@ impl CongestionControl for Peach {
         state(self, ssthresh, phase)
     }
 
-    fn wants(&self) -> Wants {
+    fn wants(&self) -> Requirements {
         let accounting = match self.config.form {
             Form::Inflation => Accounting::Outstanding,
             Form::Pipe => Accounting::Own,
             Form::BesideData => Accounting::Pipe,
         };
-        Wants { accounting, ..Wants::default() }
+        Requirements { accounting, ..Requirements::default() }
     }
 
     fn prober(&mut self) -> Option<&mut dyn Prober> {

@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{not_negative, positive};
 use crate::{
     Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path,
-    PeerProbes, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, Rule, SENDER_ONLY, Sleeper,
-    Spacing, Start, Timeout, Undo, Wake, Wants, WindowState, Windows, forward, state,
+    PeerProbes, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, Requirements, Rule, SENDER_ONLY,
+    Sleeper, Spacing, Start, Timeout, Undo, Wake, WindowState, Windows, forward, state,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -275,8 +275,8 @@ impl CongestionControl for Probing {
         state(self, ssthresh, if self.cycle.is_some() { "probing" } else { self.reno.windows.phase() })
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, withholds: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, withholds: true, ..Requirements::default() }
     }
 
     fn prober(&mut self) -> Option<&mut dyn Prober> {

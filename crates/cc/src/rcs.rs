@@ -29,8 +29,8 @@ use crate::parts::probe_peer::Peer;
 use crate::parts::probe_train::Train;
 use crate::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path,
-    PeerProbes, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, SENDER_ONLY, Sleeper, Spacing,
-    Start, Timeout, Undo, Wake, Wants, WindowState, state,
+    PeerProbes, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober, Requirements, SENDER_ONLY, Sleeper,
+    Spacing, Start, Timeout, Undo, Wake, WindowState, state,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -353,8 +353,8 @@ impl CongestionControl for Rcs {
         state(self, f64::INFINITY, phase)
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, pacing: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, pacing: true, ..Requirements::default() }
     }
 
     fn prober(&mut self) -> Option<&mut dyn Prober> {

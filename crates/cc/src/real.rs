@@ -24,8 +24,8 @@ use crate::parameters::fraction;
 use crate::rounds::Round;
 use crate::{
     Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Entry, Family, Feedback,
-    Loss, Path, ReceiverHalf, Reflector, Rule, SENDER_ONLY, Sent, Spacing, Start, Timeout, Wants, Windows,
-    forward,
+    Loss, Path, ReceiverHalf, Reflector, Requirements, Rule, SENDER_ONLY, Sent, Spacing, Start, Timeout,
+    Windows, forward,
 };
 
 /// The receiver half, which measures waves.
@@ -280,8 +280,8 @@ impl CongestionControl for Sender {
         Spacing::at(self.classic.rule.spaced.map(|(rate, _)| rate))
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, ..Requirements::default() }
     }
 
     fn feedback(&mut self) -> Option<&mut dyn Feedback> {

@@ -177,7 +177,7 @@ macro_rules! registry {
             }
 
             /// Returns the engine services that its senders need.
-            pub fn wants(&self) -> Wants {
+            pub fn wants(&self) -> Requirements {
                 let start = Start { mss: 1000, initial_window: 10.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 0, memory: None };
                 self.build(&start).wants()
             }

@@ -23,9 +23,9 @@ use crate::parameters::{not_negative, positive};
 use crate::parts::notices::Notices;
 use crate::vegas::{self, Vegas};
 use crate::{
-    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Entry,
-    Family, Feedback, Loss, Path, Priority, ReceiverHalf, Rule, SENDER_ONLY, Sent, Sleeper, Spacing, Start,
-    Timeout, Wake, Wants, Windows, forward,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, EarlyRetransmit,
+    Entry, Family, Feedback, Loss, Path, Priority, ReceiverHalf, Requirements, Rule, SENDER_ONLY, Sent,
+    Sleeper, Spacing, Start, Timeout, Wake, Windows, forward,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -125,9 +125,9 @@ trait Law: Rule {
     }
 
     /// See [`Detector::doubt`].
-    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
+    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> EarlyRetransmit {
         let _ = (windows, oldest_sent, path);
-        Doubt::None
+        EarlyRetransmit::None
     }
 }
 
@@ -138,7 +138,7 @@ impl Law for Vegas {
         self.on_sent(sent);
     }
 
-    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
+    fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> EarlyRetransmit {
         self.doubt(windows, oldest_sent, path)
     }
 }
@@ -344,8 +344,13 @@ impl<R: Law> CongestionControl for Sender<R> {
         Priority::Normal
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, sent: R::DETECTS, withholds: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements {
+            accounting: Accounting::Own,
+            sent: R::DETECTS,
+            withholds: true,
+            ..Requirements::default()
+        }
     }
 
     fn feedback(&mut self) -> Option<&mut dyn Feedback> {
@@ -373,10 +378,10 @@ impl<R: Law> Feedback for Sender<R> {
 
 impl<R: Law> Detector for Sender<R> {
     /// Losses by corruption do not reduce the window.
-    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
+    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> EarlyRetransmit {
         let Classic { windows, rule, .. } = &mut self.classic;
         if rule.is_out() {
-            return Doubt::None;
+            return EarlyRetransmit::None;
         }
         let before = *windows;
         let doubt = rule.law.doubt(windows, oldest_sent, path);

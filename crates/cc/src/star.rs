@@ -29,7 +29,7 @@ use crate::parts::bandwidth::{Abe, AckedCount, LowPass, PerRound, RoundFilter, S
 use crate::parts::spike::{Bounds, Spike};
 use crate::{
     Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Phase, ProbeKind,
-    Questioner, SENDER_ONLY, Spacing, Start, Timeout, TimeoutProbe, Undo, WindowState, Windows, state,
+    SENDER_ONLY, Spacing, Start, Timeout, TimeoutProbe, TimeoutProber, Undo, WindowState, Windows, state,
 };
 
 /// Ratio of window to measured BDP above which a loss counts as congestion (θ of WestwoodBR).
@@ -471,13 +471,13 @@ impl CongestionControl for Star {
         state(self, self.sizes.reno.ssthresh, phase)
     }
 
-    fn questioner(&mut self) -> Option<&mut dyn Questioner> {
+    fn questioner(&mut self) -> Option<&mut dyn TimeoutProber> {
         if self.config.aen && self.config.aen_max_probes > 0 { Some(self) } else { None }
     }
 }
 
 /// Acknowledgement Error Notification, section 3.3.
-impl Questioner for Star {
+impl TimeoutProber for Star {
     fn question(&mut self, timeout: &Timeout, _path: &Path) -> Option<ProbeKind> {
         match self.aen {
             Aen::Wait { asked, outstanding } if !timeout.answered && asked < self.config.aen_max_probes => {

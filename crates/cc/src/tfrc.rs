@@ -26,7 +26,8 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::positive;
 use crate::{
     Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Entry, Family, Feedback, Loss, Path,
-    ReceiverHalf, SENDER_ONLY, Sent, Sleeper, Spacing, Start, Timeout, Wake, Wants, WindowState, state,
+    ReceiverHalf, Requirements, SENDER_ONLY, Sent, Sleeper, Spacing, Start, Timeout, Wake, WindowState,
+    state,
 };
 
 mod intervals;
@@ -363,8 +364,8 @@ impl CongestionControl for Tfrc {
         state(self, f64::INFINITY, phase)
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, pacing: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, pacing: true, ..Requirements::default() }
     }
 
     fn feedback(&mut self) -> Option<&mut dyn Feedback> {

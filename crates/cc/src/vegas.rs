@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use crate::parameters::{not_negative, positive};
 use crate::parts::windowed::WindowedMax;
 use crate::{
-    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Entry, Family, Loss, Path,
-    Phase, Priority, Rule, SENDER_ONLY, Sent, Start, Wants, Windows, forward,
+    Ack, Cause, Classic, CongestionControl, ConnectionEvent, Detector, EarlyRetransmit, Entry, Family, Loss,
+    Path, Phase, Priority, Requirements, Rule, SENDER_ONLY, Sent, Start, Windows, forward,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -344,7 +344,7 @@ impl Lifeline {
 
     /// Checks after an ACK if the oldest segment must be retransmitted. Cuts the window if the last cut came before the
     /// segment left.
-    pub fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
+    pub fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> EarlyRetransmit {
         let expired = path.now.since(oldest_sent) >= self.fine_timeout;
         if self.duplicate && expired {
             if self.cut_at < oldest_sent {
@@ -353,11 +353,11 @@ impl Lifeline {
             }
             self.worry(path);
         } else if self.duplicate || self.worried == 0 {
-            return Doubt::None;
+            return EarlyRetransmit::None;
         } else {
             self.worried = if expired { self.worried - 1 } else { 0 };
         }
-        if expired { Doubt::Oldest } else { Doubt::None }
+        if expired { EarlyRetransmit::Oldest } else { EarlyRetransmit::None }
     }
 }
 
@@ -502,7 +502,12 @@ impl Vegas {
         self.lifeline.sent(sent);
     }
 
-    pub(crate) fn doubt(&mut self, windows: &mut Windows, oldest_sent: Instant, path: &Path) -> Doubt {
+    pub(crate) fn doubt(
+        &mut self,
+        windows: &mut Windows,
+        oldest_sent: Instant,
+        path: &Path,
+    ) -> EarlyRetransmit {
         let before = windows.cwnd;
         let doubt = self.lifeline.doubt(windows, oldest_sent, path);
         if windows.cwnd < before {
@@ -532,8 +537,8 @@ impl CongestionControl for Sender {
         Priority::Normal
     }
 
-    fn wants(&self) -> Wants {
-        Wants { sent: self.classic.rule.is_original(), ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { sent: self.classic.rule.is_original(), ..Requirements::default() }
     }
 
     fn detector(&mut self) -> Option<&mut dyn Detector> {
@@ -542,7 +547,7 @@ impl CongestionControl for Sender {
 }
 
 impl Detector for Sender {
-    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> Doubt {
+    fn doubt(&mut self, oldest_sent: Instant, path: &Path) -> EarlyRetransmit {
         self.classic.rule.doubt(&mut self.classic.windows, oldest_sent, path)
     }
 }
@@ -685,13 +690,17 @@ mod tests {
         sender.on_ack(&ack_after(500), &fine);
         assert_eq!(sender.classic.rule.lifeline.fine_timeout, Duration::from_micros(573_750));
         sender.on_ack(&fixture::ack(0), &fine);
-        assert_eq!(sender.doubt(fine.now - Duration::from_millis(573), &fine), Doubt::None);
+        assert_eq!(sender.doubt(fine.now - Duration::from_millis(573), &fine), EarlyRetransmit::None);
         let window = sender.window();
-        assert_eq!(sender.doubt(fine.now - Duration::from_millis(574), &fine), Doubt::Oldest);
+        assert_eq!(sender.doubt(fine.now - Duration::from_millis(574), &fine), EarlyRetransmit::Oldest);
         assert_eq!(sender.window(), window * 0.75);
         assert_eq!(sender.classic.rule.lifeline.fine_timeout, Duration::from_micros(573_750).mul_f64(1.125));
         sender.on_ack(&fixture::ack(1), &fine);
-        assert_eq!(sender.doubt(fine.now - Duration::from_secs(1), &fine), Doubt::Oldest, "worried");
+        assert_eq!(
+            sender.doubt(fine.now - Duration::from_secs(1), &fine),
+            EarlyRetransmit::Oldest,
+            "worried"
+        );
         assert_eq!(sender.window(), window * 0.75, "and the window was cut already");
     }
 

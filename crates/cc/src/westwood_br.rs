@@ -26,8 +26,9 @@ pub use crate::parts::bandwidth::{Credit, RoundFilter};
 use crate::parts::base_rtt::RecentRtt;
 use crate::parts::spike::{Bounds, Spike};
 use crate::{
-    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, Doubt, Entry,
-    Family, Loss, Path, Phase, Rule, SENDER_ONLY, Spacing, Start, Timeout, Wants, Windows, forward,
+    Accounting, Ack, BackOff, Cause, Classic, CongestionControl, ConnectionEvent, Detector, EarlyRetransmit,
+    Entry, Family, Loss, Path, Phase, Requirements, Rule, SENDER_ONLY, Spacing, Start, Timeout, Windows,
+    forward,
 };
 
 /// Combination of the two tests for congestion.
@@ -331,8 +332,8 @@ impl CongestionControl for Sender {
         Spacing::at(repeats.then(|| Rate::from_bytes_per_s(self.classic.windows.cwnd * unit_rate)))
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, ..Requirements::default() }
     }
 
     fn detector(&mut self) -> Option<&mut dyn Detector> {
@@ -341,13 +342,13 @@ impl CongestionControl for Sender {
 }
 
 impl Detector for Sender {
-    fn doubt(&mut self, _oldest_sent: Instant, path: &Path) -> Doubt {
+    fn doubt(&mut self, _oldest_sent: Instant, path: &Path) -> EarlyRetransmit {
         let repeat = &mut self.classic.rule.repeat;
         if *repeat != Repeat::Due {
-            return Doubt::None;
+            return EarlyRetransmit::None;
         }
         *repeat = Repeat::Done(path.snd_nxt);
-        Doubt::Everything
+        EarlyRetransmit::Everything
     }
 }
 
@@ -427,17 +428,17 @@ mod tests {
         sender.on_loss(&fixture::loss(432), &path());
         assert_eq!(
             sender.doubt(Instant::ZERO, &path()),
-            Doubt::None,
+            EarlyRetransmit::None,
             "one hole is an ordinary retransmission"
         );
         let partial = Path { snd_una: 50_000, ..path() };
         sender.on_ack(&in_recovery(40), &partial);
-        assert_eq!(sender.doubt(Instant::ZERO, &partial), Doubt::Everything);
+        assert_eq!(sender.doubt(Instant::ZERO, &partial), EarlyRetransmit::Everything);
         assert_eq!(sender.snapshot().phase, "bulk-repeat");
         let rate = sender.spacing().rate().map(|rate| rate.bps());
         assert_eq!(rate, Some(432 * 1448 * 8 * 2), "a window per smallest round-trip time");
         sender.on_ack(&in_recovery(40), &Path { snd_una: 100_000, ..path() });
-        assert_eq!(sender.doubt(Instant::ZERO, &partial), Doubt::None, "once per window");
+        assert_eq!(sender.doubt(Instant::ZERO, &partial), EarlyRetransmit::None, "once per window");
         sender.on_loss(&fixture::loss(432), &Path { snd_una: 400_000, ..path() });
         assert_eq!(sender.window(), 432.0, "an echo of the repetition");
         sender.on_ack(&fixture::ack(1), &Path { snd_una: 500_000, ..path() });
@@ -450,10 +451,14 @@ mod tests {
         sender.on_loss(&fixture::loss(432), &path());
         let same_ack = Ack { lost: 1, sacked: 1, ..in_recovery(0) };
         sender.on_ack(&same_ack, &path());
-        assert_eq!(sender.doubt(Instant::ZERO, &path()), Doubt::None, "the loss that began it counts once");
+        assert_eq!(
+            sender.doubt(Instant::ZERO, &path()),
+            EarlyRetransmit::None,
+            "the loss that began it counts once"
+        );
         let later = Path { now: path_at(10.1).now, ..path() };
         sender.on_ack(&same_ack, &later);
-        assert_eq!(sender.doubt(Instant::ZERO, &later), Doubt::Everything);
+        assert_eq!(sender.doubt(Instant::ZERO, &later), EarlyRetransmit::Everything);
     }
 
     #[test]
@@ -462,7 +467,7 @@ mod tests {
         sender.on_loss(&fixture::loss(432), &path());
         sender.on_ack(&in_recovery(40), &path());
         assert_eq!((sender.window(), sender.snapshot().ssthresh), (216.0, 216.0));
-        assert_eq!(sender.doubt(Instant::ZERO, &path()), Doubt::None);
+        assert_eq!(sender.doubt(Instant::ZERO, &path()), EarlyRetransmit::None);
         let config = Config { on_congestion: OnCongestion::Estimate, ..Config::default() };
         let mut sender = self::sender(600.0, config);
         sender.on_loss(&fixture::loss(432), &path());

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Accounting, Ack, Classic, CongestionControl, Entry, Family, Feedback, Path, ReceiverHalf, Reflector,
-    Rule, SENDER_ONLY, Sent, Start, Wants, Windows, forward,
+    Requirements, Rule, SENDER_ONLY, Sent, Start, Windows, forward,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -151,8 +151,8 @@ impl Sender {
 impl CongestionControl for Sender {
     forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, ..Requirements::default() }
     }
 
     fn feedback(&mut self) -> Option<&mut dyn Feedback> {

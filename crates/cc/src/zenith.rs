@@ -20,12 +20,12 @@ use crate::cubic;
 use crate::parts::windowed::WindowedMax;
 use crate::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Priority,
-    SENDER_ONLY, Sent, Spacing, Start, Timeout, Undo, Wants, WindowState, state as snapshot_of,
+    Requirements, SENDER_ONLY, Sent, Spacing, Start, Timeout, Undo, WindowState, state as snapshot_of,
 };
 use chirp::Chirp;
 use delay::Delay;
-pub use state::{Config, Zenith};
 use state::{Before, Crowd, Drains, LONGEST_WINDOW, Mode, PACE, PAIR_S, Phase, Round, SILENCE, SMALLEST};
+pub use state::{Config, Zenith};
 
 /// What `bentpipe list cc` says of it.
 pub const ENTRY: Entry = Entry {
@@ -282,8 +282,8 @@ impl CongestionControl for Zenith {
         snapshot_of(self, f64::INFINITY, phase)
     }
 
-    fn wants(&self) -> Wants {
-        Wants { accounting: Accounting::Own, sent: true, pacing: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { accounting: Accounting::Own, sent: true, pacing: true, ..Requirements::default() }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use bentpipe_lab::report::{ComparePage, Example};
 use bentpipe_lab::{
-    Cell, Comparison, Measured, Origin, Plan, Prepared, Setting, Simulated, Unsimulated, Wanted, Wish,
+    Cell, Comparison, Measured, Origin, Plan, Prepared, RunError, RunOutput, RunRequest, Setting, Wish,
     WithOrigin, csv_table, most_telling, run_all, simulate, table, threads,
 };
 use bentpipe_scenario::Scenario;
@@ -147,12 +147,12 @@ fn drawn<'a>((plan, scenarios): (&Plan, &'a [Scenario]), comparison: &Comparison
 }
 
 /// `None` if it was stopped.
-fn run_one(scenario: &Scenario, wanted: Wanted<'_>) -> Result<Option<Simulated>, String> {
+fn run_one(scenario: &Scenario, wanted: RunRequest<'_>) -> Result<Option<RunOutput>, String> {
     match simulate(scenario, wanted) {
         Ok(run) => Ok(Some(run)),
-        Err(Unsimulated::Stopped) => Ok(None),
-        Err(Unsimulated::Impossible(why)) => Err(why),
-        Err(Unsimulated::Unwritten(error)) => Err(error.to_string()),
+        Err(RunError::Stopped) => Ok(None),
+        Err(RunError::Impossible(why)) => Err(why),
+        Err(RunError::Unwritten(error)) => Err(error.to_string()),
     }
 }
 
@@ -166,7 +166,8 @@ fn examples(plan: &Plan, scenarios: Vec<Scenario>, of: (&Comparison, usize, &Int
     let seed = plan.first_seed;
     let stop = interrupt.clone();
     let run = move |(cell, scenario): &(Cell, Scenario)| {
-        let wanted = Wanted { seed: Some(seed), series: true, stop: Some(stop.flag()), ..Wanted::default() };
+        let wanted =
+            RunRequest { seed: Some(seed), series: true, stop: Some(stop.flag()), ..RunRequest::default() };
         let (cc, vary) = (cell.cc.clone(), cell.vary.clone());
         run_one(scenario, wanted).map(|run| run.map(|run| Example { cc, vary, seed, series: run.series }))
     };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bentpipe_lab::report::RunPage;
-use bentpipe_lab::{Comparison, Origin, Prepared, Simulated, csv_table};
+use bentpipe_lab::{Comparison, Origin, Prepared, RunOutput, csv_table};
 use bentpipe_scenario::{FilesRead, Scenario};
 use bentpipe_study::{Study, StudyOutcome};
 use bentpipe_table::{RecordBatch, SchemaRef};
@@ -66,7 +66,7 @@ pub fn write_studies(folder: &Path, outcomes: &[StudyOutcome]) -> Result<(), Fai
 /// If it cannot be drawn or written, or the path holds a file of another kind.
 pub fn write_run(
     path: &Path,
-    (scenario, run): (&Scenario, &Simulated),
+    (scenario, run): (&Scenario, &RunOutput),
     command: &str,
 ) -> Result<(), Failure> {
     let (provenance, world) = (run::provenance((scenario, &build()), command), run::world(scenario)?);

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use bentpipe_lab::Unsimulated;
+use bentpipe_lab::RunError;
 
 /// Reason why a command failed.
 #[derive(Debug)]
@@ -59,12 +59,12 @@ impl From<bentpipe_scenario::Error> for Failure {
     }
 }
 
-impl From<Unsimulated> for Failure {
-    fn from(error: Unsimulated) -> Self {
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
         match error {
-            Unsimulated::Impossible(why) => Self::Request(why),
-            Unsimulated::Stopped => Self::Work("stopped before the end; no result was written".into()),
-            Unsimulated::Unwritten(error) => Self::Work(format!("cannot write {error}")),
+            RunError::Impossible(why) => Self::Request(why),
+            RunError::Stopped => Self::Work("stopped before the end; no result was written".into()),
+            RunError::Unwritten(error) => Self::Work(format!("cannot write {error}")),
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bentpipe_lab::columns::Column;
-use bentpipe_lab::{Comparison, Measured, Origin, Prepared, Progress, Simulated};
+use bentpipe_lab::{Comparison, Measured, Origin, Prepared, Progress, RunOutput};
 use bentpipe_scenario::Scenario;
 
 use crate::absent;
@@ -45,7 +45,7 @@ pub fn finish(_: Trace) -> Result<(), Failure> {
     refuse()
 }
 
-pub fn write_flows(_: Target, _: (&Scenario, &Origin), _: &Simulated) -> Result<(), Failure> {
+pub fn write_flows(_: Target, _: (&Scenario, &Origin), _: &RunOutput) -> Result<(), Failure> {
     refuse()
 }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use bentpipe_lab::columns::{self, Column};
 use bentpipe_lab::report::{Provenance, RunPage, World};
 use bentpipe_lab::{
-    File, Origin, Place, Simulated, Wanted, WithOrigin, check, check_memory, check_only, csv_table, simulate,
-    table, threads,
+    File, Origin, Place, RunOutput, RunRequest, WithOrigin, check, check_memory, check_only, csv_table,
+    simulate, table, threads,
 };
 use bentpipe_scenario::{Scenario, Traffic};
 
@@ -138,7 +138,7 @@ fn work(
     files: &Files,
     place: Place,
     threads: Option<NonZeroUsize>,
-) -> Result<Simulated, Failure> {
+) -> Result<RunOutput, Failure> {
     let interrupt = Interrupt::listen()?;
     let writer = |target: &Option<Target>| {
         target.as_ref().map(|target| Ok::<_, Failure>(Box::new(target.writer()?) as File)).transpose()
@@ -151,7 +151,7 @@ fn work(
         trace = Some(file.events()?);
     }
     let progress = Bar::of_time(scenario.duration.as_secs_f64());
-    let wanted = Wanted {
+    let wanted = RunRequest {
         seed: None,
         series: files.report.is_some(),
         trace,
@@ -167,7 +167,7 @@ fn work(
     Ok(run)
 }
 
-fn finish(files: Files, (scenario, origin): (&Scenario, &Origin), run: &Simulated) -> Result<(), Failure> {
+fn finish(files: Files, (scenario, origin): (&Scenario, &Origin), run: &RunOutput) -> Result<(), Failure> {
     files.packets.map_or(Ok(()), Target::finish)?;
     files.trace.map_or(Ok(()), Target::finish)?;
     if let Some(target) = files.out {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bentpipe_lab::columns::{self, Column, Part};
-use bentpipe_lab::{Comparison, Measured, Names, Origin, Prepared, Progress, Simulated, Unsimulated};
+use bentpipe_lab::{Comparison, Measured, Names, Origin, Prepared, Progress, RunError, RunOutput};
 use bentpipe_scenario::Scenario;
 pub use bentpipe_table::{Keeper, Trace};
 use bentpipe_table::{Kind as Rows, Parquet, RecordBatch, SchemaRef, TraceError, batch};
@@ -37,21 +37,21 @@ pub fn measure(
 
 /// Opens the table of a trace.
 pub fn begin(scenario: &Scenario, target: &Target) -> Result<Trace, Failure> {
-    let names = Names::of(scenario).map_err(Unsimulated::from)?;
-    Ok(Trace::in_file(&names, Box::new(target.writer()?)).map_err(Unsimulated::from)?)
+    let names = Names::of(scenario).map_err(RunError::from)?;
+    Ok(Trace::in_file(&names, Box::new(target.writer()?)).map_err(RunError::from)?)
 }
 
 /// Completes the file of a trace.
 pub fn finish(trace: Trace) -> Result<(), Failure> {
     match trace.finish() {
         Ok(_) => Ok(()),
-        Err(TraceError::Unwritten(error)) => Err(Unsimulated::Unwritten(error).into()),
+        Err(TraceError::Unwritten(error)) => Err(RunError::Unwritten(error).into()),
         Err(error @ TraceError::TooMany) => Err(Failure::Work(error.to_string())),
     }
 }
 
 /// Writes one row per flow of a run of `scenario`.
-pub fn write_flows(target: Target, of: (&Scenario, &Origin), run: &Simulated) -> Result<(), Failure> {
+pub fn write_flows(target: Target, of: (&Scenario, &Origin), run: &RunOutput) -> Result<(), Failure> {
     let flows = columns::outcome(&run.outcome, Part::Flows);
     write_table(target, &batch(Rows::Run, flows, &metadata(of)))
 }

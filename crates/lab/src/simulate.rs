@@ -17,7 +17,7 @@ pub type File = Box<dyn Write + Send>;
 
 /// Requested outputs of a run besides its result.
 #[derive(Default)]
-pub struct Wanted<'a> {
+pub struct RunRequest<'a> {
     /// Seed instead of the scenario's.
     pub seed: Option<u64>,
     /// Time series, for a report.
@@ -49,7 +49,7 @@ pub enum Place {
 
 /// Output of a run.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Simulated {
+pub struct RunOutput {
     /// Results.
     pub outcome: Outcome,
     /// Time series; empty unless requested.
@@ -58,7 +58,7 @@ pub struct Simulated {
 
 /// Reason why there is no result.
 #[derive(Debug)]
-pub enum Unsimulated {
+pub enum RunError {
     /// The scenario describes no possible world, or lacks a requested element.
     Impossible(String),
     /// It was stopped.
@@ -67,13 +67,13 @@ pub enum Unsimulated {
     Unwritten(io::Error),
 }
 
-impl From<io::Error> for Unsimulated {
+impl From<io::Error> for RunError {
     fn from(error: io::Error) -> Self {
         Self::Unwritten(error)
     }
 }
 
-impl From<bentpipe_sim::BuildError> for Unsimulated {
+impl From<bentpipe_sim::BuildError> for RunError {
     fn from(error: bentpipe_sim::BuildError) -> Self {
         Self::Impossible(error.to_string())
     }
@@ -82,22 +82,22 @@ impl From<bentpipe_sim::BuildError> for Unsimulated {
 /// Checks the words that select the lines of a trace ([`Filter::of`]).
 ///
 /// # Errors
-/// [`Unsimulated::Impossible`].
-pub fn check_only(scenario: &Scenario, only: &[String]) -> Result<(), Unsimulated> {
+/// [`RunError::Impossible`].
+pub fn check_only(scenario: &Scenario, only: &[String]) -> Result<(), RunError> {
     if only.is_empty() {
         return Ok(());
     }
-    Filter::of(only, &Names::of(scenario)?).map(drop).map_err(Unsimulated::Impossible)
+    Filter::of(only, &Names::of(scenario)?).map(drop).map_err(RunError::Impossible)
 }
 
 /// Checks that a scenario describes a possible world in which somebody sends, and that a place to capture at is in it.
 ///
 /// # Errors
-/// [`Unsimulated::Impossible`].
-pub fn check(scenario: &Scenario, place: &Place) -> Result<(), Unsimulated> {
+/// [`RunError::Impossible`].
+pub fn check(scenario: &Scenario, place: &Place) -> Result<(), RunError> {
     if scenario.flows.is_empty() {
         let accepted = "at least one group of flows, [flow.NAME]";
-        return Err(Unsimulated::Impossible(format!(
+        return Err(RunError::Impossible(format!(
             "{}: flow: found nothing, accepted: {accepted}",
             scenario.name
         )));
@@ -106,28 +106,28 @@ pub fn check(scenario: &Scenario, place: &Place) -> Result<(), Unsimulated> {
 }
 
 /// Returns the place of the capture and its name.
-fn tap<'a>(place: &'a Place, names: &Names) -> Result<(Tap, &'a str), Unsimulated> {
+fn tap<'a>(place: &'a Place, names: &Names) -> Result<(Tap, &'a str), RunError> {
     let Place::Link(link) = place else { return Ok((Tap::Senders, "senders")) };
     Tap::link(link, names).map(|tap| (tap, link.as_str())).ok_or_else(|| {
         let mut known: Vec<&str> = names.links.iter().map(|(link, _)| link.as_str()).collect();
         known.dedup();
-        Unsimulated::Impossible(format!("found link {link:?}, accepted: {}", known.join(", ")))
+        RunError::Impossible(format!("found link {link:?}, accepted: {}", known.join(", ")))
     })
 }
 
 /// Returns the scenario with the values that `seed` chooses.
 ///
 /// # Errors
-/// [`Unsimulated::Impossible`].
-pub fn drawn(scenario: &Scenario, seed: u64) -> Result<Cow<'_, Scenario>, Unsimulated> {
-    scenario.for_seed(seed).map_err(|error| Unsimulated::Impossible(error.to_string()))
+/// [`RunError::Impossible`].
+pub fn drawn(scenario: &Scenario, seed: u64) -> Result<Cow<'_, Scenario>, RunError> {
+    scenario.for_seed(seed).map_err(|error| RunError::Impossible(error.to_string()))
 }
 
 /// Runs a scenario. Its values that the seed chooses are those of the wanted seed.
 ///
 /// # Errors
 /// If there is no such world, if it was stopped, or if a file could not be written.
-pub fn simulate(scenario: &Scenario, wanted: Wanted<'_>) -> Result<Simulated, Unsimulated> {
+pub fn simulate(scenario: &Scenario, wanted: RunRequest<'_>) -> Result<RunOutput, RunError> {
     let scenario = &*drawn(scenario, wanted.seed.unwrap_or(scenario.seed))?;
     let options = RunOptions {
         seed: wanted.seed,
@@ -143,8 +143,8 @@ pub fn simulate(scenario: &Scenario, wanted: Wanted<'_>) -> Result<Simulated, Un
         watched((scenario, &options), (wanted.trace, wanted.only, wanted.packets), wanted.observer)?
     };
     match result.ended {
-        Ended::Stopped => Err(Unsimulated::Stopped),
-        _ => Ok(Simulated { outcome: result.outcome, series: result.series.unwrap_or_default() }),
+        Ended::Stopped => Err(RunError::Stopped),
+        _ => Ok(RunOutput { outcome: result.outcome, series: result.series.unwrap_or_default() }),
     }
 }
 
@@ -152,7 +152,7 @@ fn watched(
     (scenario, options): (&Scenario, &RunOptions<'_>),
     (trace, only, packets): (Option<File>, &[String], Option<(File, Place)>),
     observer: Option<&mut dyn Observer>,
-) -> Result<RunResult, Unsimulated> {
+) -> Result<RunResult, RunError> {
     let names = Names::of(scenario)?;
     let packets = match packets {
         None => None,
@@ -161,7 +161,7 @@ fn watched(
             Some(PacketFile::new(file, (tap, name), names.hosts.clone())?)
         }
     };
-    let filter = Filter::of(only, &names).map_err(Unsimulated::Impossible)?;
+    let filter = Filter::of(only, &names).map_err(RunError::Impossible)?;
     let log = |file| Filtered::new(EventLog::new(file, names.clone()), filter.clone(), &names);
     let mut files = (trace.map(log), packets);
     let observer = Filtered::new(observer, filter.clone(), &names);

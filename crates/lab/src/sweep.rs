@@ -12,7 +12,7 @@ use crate::metric::Metric;
 use crate::plan::{Cell, Plan, Point, Vary};
 use crate::pool::{Progress, run_all};
 use crate::room::check_memory;
-use crate::simulate::{Place, Unsimulated, Wanted, check, drawn, simulate};
+use crate::simulate::{Place, RunError, RunRequest, check, drawn, simulate};
 
 /// Request for a comparison.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ impl Wish {
             let scenario = scenario(&self.draft, cell)?;
             check_memory(&scenario, at_once, self.memory)?;
             match check(&scenario, &Place::Senders) {
-                Err(Unsimulated::Impossible(why)) => Err(why),
+                Err(RunError::Impossible(why)) => Err(why),
                 _ => Ok(scenario),
             }
         };
@@ -187,16 +187,20 @@ impl Prepared {
         let (scenarios, stop) = (self.scenarios.clone(), Arc::clone(stop));
         let left = NonZeroUsize::new(threads / points.len().clamp(1, threads.max(1)));
         let run = move |point: &Point| {
-            let wanted =
-                Wanted { seed: Some(point.seed), threads: left, stop: Some(&stop), ..Wanted::default() };
+            let wanted = RunRequest {
+                seed: Some(point.seed),
+                threads: left,
+                stop: Some(&stop),
+                ..RunRequest::default()
+            };
             // The seed may choose how many flows there are.
             let drawn = drawn(&scenarios[point.cell], point.seed);
             let run = drawn.and_then(|scenario| Ok((simulate(&scenario, wanted)?, scenario)));
             let (run, scenario) = match run {
                 Ok(run) => run,
-                Err(Unsimulated::Stopped) => return Ok(None),
-                Err(Unsimulated::Impossible(why)) => return Err(why),
-                Err(Unsimulated::Unwritten(error)) => return Err(error.to_string()),
+                Err(RunError::Stopped) => return Ok(None),
+                Err(RunError::Impossible(why)) => return Err(why),
+                Err(RunError::Unwritten(error)) => return Err(error.to_string()),
             };
             let sample = Sample::of(&run.outcome, &scenario.flows);
             keep(point, &sample)?;

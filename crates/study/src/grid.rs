@@ -1,6 +1,6 @@
 //! Runs of an experiment: every arm at every axis value, for every choice of the open parameters.
 
-use bentpipe_lab::{Place, Unsimulated};
+use bentpipe_lab::{Place, RunError};
 use bentpipe_scenario::{Draft, Scenario};
 
 use crate::file::{Arm, Choosing, Experiment, argument, position};
@@ -140,8 +140,8 @@ impl Experiment {
         let draft = self.draft(spot, grid, form)?;
         let scenario = draft.scenario().map_err(|error| error.to_string())?;
         bentpipe_lab::check(&scenario, &Place::Senders).map_err(|error| match error {
-            Unsimulated::Impossible(why) => why,
-            Unsimulated::Stopped | Unsimulated::Unwritten(_) => "the scenario cannot be checked".into(),
+            RunError::Impossible(why) => why,
+            RunError::Stopped | RunError::Unwritten(_) => "the scenario cannot be checked".into(),
         })?;
         Ok(scenario)
     }

@@ -1,6 +1,6 @@
 //! Quantities of a run, with the names used in checks.
 
-use bentpipe_lab::Simulated;
+use bentpipe_lab::RunOutput;
 use bentpipe_outcome::FlowSeries;
 use serde_json::{Map, Value};
 
@@ -172,7 +172,7 @@ impl Measure {
     }
 
     /// Returns the value in a run; `None` if the run has none.
-    pub fn value(&self, run: &Simulated, document: &Value) -> Option<f64> {
+    pub fn value(&self, run: &RunOutput, document: &Value) -> Option<f64> {
         match self {
             Self::Field { name, of } => of.value(name, document),
             Self::Course { curve, what, of } => what.over(&of.flows(&run.series.flows), *curve),

@@ -4,8 +4,8 @@ mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_cc::{
-    Ack, Algorithm, BackOff, CongestionControl, Custom, Loss, Path, Priority, Sent, Spacing, Start, Timeout,
-    Wants,
+    Ack, Algorithm, BackOff, CongestionControl, Custom, Loss, Path, Priority, Requirements, Sent, Spacing,
+    Start, Timeout,
 };
 use bentpipe_tcp::{Config, DelayedAck};
 use common::Pair;
@@ -44,8 +44,8 @@ impl CongestionControl for Pairs {
         Priority::Normal
     }
 
-    fn wants(&self) -> Wants {
-        Wants { sent: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { sent: true, ..Requirements::default() }
     }
 }
 

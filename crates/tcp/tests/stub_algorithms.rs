@@ -9,7 +9,7 @@ mod script;
 use bentpipe_base::{Extension, Instant, Probe, ProbeTag, Segment};
 use bentpipe_cc::{
     Ack, Algorithm, BackOff, CongestionControl, Custom, Feedback, Loss, Path, ProbeKind, ProbeMoment,
-    ProbeReply, ProbeRequest, Prober, Questioner, Reflector, Sent, Start, Timeout,
+    ProbeReply, ProbeRequest, Prober, Reflector, Sent, Start, Timeout, TimeoutProber,
 };
 use bentpipe_tcp::{Config, DelayedAck, Events, InitialWindow, ReceiveWindow, Recovery, Reflection};
 use common::Pair;
@@ -50,7 +50,7 @@ impl CongestionControl for Double {
         Some(self)
     }
 
-    fn questioner(&mut self) -> Option<&mut dyn Questioner> {
+    fn questioner(&mut self) -> Option<&mut dyn TimeoutProber> {
         if self.asks_first.is_some() { Some(self) } else { None }
     }
 
@@ -59,7 +59,7 @@ impl CongestionControl for Double {
     }
 }
 
-impl Questioner for Double {
+impl TimeoutProber for Double {
     fn question(&mut self, timeout: &Timeout, _path: &Path) -> Option<ProbeKind> {
         let kind = self.asks_first.filter(|_| !timeout.answered);
         if kind.is_some() {

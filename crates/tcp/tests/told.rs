@@ -7,8 +7,8 @@ mod script;
 
 use bentpipe_base::Rate;
 use bentpipe_cc::{
-    Accounting, Ack, Algorithm, BackOff, CongestionControl, ConnectionEvent, Custom, Loss, Path, Spacing,
-    Start, Timeout, TimeoutProbe, Wants,
+    Accounting, Ack, Algorithm, BackOff, CongestionControl, ConnectionEvent, Custom, Loss, Path,
+    Requirements, Spacing, Start, Timeout, TimeoutProbe,
 };
 use bentpipe_tcp::{Config, InitialWindow, Recovery, SpuriousTimeout, WindowValidation};
 use notes::{note, told};
@@ -16,7 +16,7 @@ use script::{Script, ms, plain};
 
 /// Algorithm with a constant window of 100 segments and an optional rate; it records its calls.
 struct Listener {
-    wants: Wants,
+    wants: Requirements,
     rate: Option<Rate>,
 }
 
@@ -48,12 +48,12 @@ impl CongestionControl for Listener {
         Spacing::at(self.rate)
     }
 
-    fn wants(&self) -> Wants {
+    fn wants(&self) -> Requirements {
         self.wants
     }
 }
 
-fn listener(wants: Wants, rate: Option<Rate>) -> Config {
+fn listener(wants: Requirements, rate: Option<Rate>) -> Config {
     let build = move |_: &Start| Box::new(Listener { wants, rate }) as Box<dyn CongestionControl>;
     Config {
         cc: Algorithm::Custom(Custom::new("listener", build)),
@@ -65,7 +65,7 @@ fn listener(wants: Wants, rate: Option<Rate>) -> Config {
 /// RFC 6298, rules 2.2 and 2.3: a first sample of 100 ms yields 100 + 4 * 50 ms, a second one 100 + 4 * 37.5 ms.
 #[test]
 fn the_timeout_follows_rfc_6298() {
-    let mut end = Script::established(listener(Wants::default(), None));
+    let mut end = Script::established(listener(Requirements::default(), None));
     end.write(1000);
     told();
     end.wait(100);
@@ -79,7 +79,7 @@ fn the_timeout_follows_rfc_6298() {
 #[test]
 fn a_sample_weighs_as_much_as_its_part_of_the_flight() {
     for (sacked, told_of) in [(&[][..], "rto 320 ms"), (&[(6001, 7001)], "rto 324 ms")] {
-        let mut end = Script::established(listener(Wants::default(), None));
+        let mut end = Script::established(listener(Requirements::default(), None));
         end.write(10_000);
         end.wait(180);
         told();
@@ -92,7 +92,8 @@ fn a_sample_weighs_as_much_as_its_part_of_the_flight() {
 #[test]
 fn a_timeout_that_was_probed_does_not_count() {
     let spurious_timeout = SpuriousTimeout::Aen { probe: TimeoutProbe::Newest, max_probes: 1, paced: false };
-    let config = Config { spurious_timeout, recovery: Recovery::NewReno, ..listener(Wants::default(), None) };
+    let config =
+        Config { spurious_timeout, recovery: Recovery::NewReno, ..listener(Requirements::default(), None) };
     let mut end = Script::established(config);
     end.write(3000);
     told();
@@ -105,7 +106,7 @@ fn a_timeout_that_was_probed_does_not_count() {
 /// ACK. With samples of 100 and 150 ms it is 307 ms.
 #[test]
 fn a_closed_window_is_probed_a_timeout_after_it_closed() {
-    let config = Config { recovery: Recovery::NewReno, ..listener(Wants::default(), None) };
+    let config = Config { recovery: Recovery::NewReno, ..listener(Requirements::default(), None) };
     let mut end = Script::established(config);
     end.window = 2000;
     end.ack(1);
@@ -123,7 +124,7 @@ fn a_closed_window_is_probed_a_timeout_after_it_closed() {
 /// Without RFC 7661 the used window is not reported.
 #[test]
 fn without_validation_no_window_is_called_unused() {
-    let config = Config { recovery: Recovery::NewReno, ..listener(Wants::default(), None) };
+    let config = Config { recovery: Recovery::NewReno, ..listener(Requirements::default(), None) };
     let mut end = Script::established(config);
     end.write(10_000);
     end.wait(100);
@@ -135,14 +136,14 @@ fn without_validation_no_window_is_called_unused() {
 /// RFC 5681, section 4.1: a window restarts after a pause if configured; an algorithm's own rate model always does.
 #[test]
 fn who_hears_of_a_pause() {
-    let by_rate = Wants { accounting: Accounting::Own, ..Wants::default() };
+    let by_rate = Requirements { accounting: Accounting::Own, ..Requirements::default() };
     let rate = Some(Rate::from_mbps(100));
     for (wants, rate, window_validation, hears) in [
-        (Wants::default(), None, WindowValidation::Off, false),
-        (Wants::default(), rate, WindowValidation::Off, false),
+        (Requirements::default(), None, WindowValidation::Off, false),
+        (Requirements::default(), rate, WindowValidation::Off, false),
         (by_rate, None, WindowValidation::Off, false),
         (by_rate, rate, WindowValidation::Off, true),
-        (Wants::default(), None, WindowValidation::Restart, true),
+        (Requirements::default(), None, WindowValidation::Restart, true),
     ] {
         let mut end = Script::established(Config { window_validation, ..listener(wants, rate) });
         end.write(1000);
@@ -159,7 +160,7 @@ fn who_hears_of_a_pause() {
 /// A sender makes up for a late timer, but not after it had nothing to send.
 #[test]
 fn lateness_before_a_pause_is_no_burst_after_it() {
-    let config = Config { rate_limit: Some(Rate::from_mbps(8)), ..listener(Wants::default(), None) };
+    let config = Config { rate_limit: Some(Rate::from_mbps(8)), ..listener(Requirements::default(), None) };
     let mut end = Script::established(config);
     end.write(5000);
     end.now = end.end.next_timeout() + ms(9);
@@ -177,14 +178,14 @@ fn lateness_before_a_pause_is_no_burst_after_it() {
 /// State kept per segment counts in the memory of a connection.
 #[test]
 fn memory_counts_what_is_kept_for_each_segment() {
-    let memory = |wants: Wants, recovery: Recovery| {
+    let memory = |wants: Requirements, recovery: Recovery| {
         let mut end = Script::established(Config { recovery, ..listener(wants, None) });
         end.write(100_000);
         (end.end.memory_bytes(), end)
     };
-    let window_only = Wants { window_only: true, ..Wants::default() };
+    let window_only = Requirements { window_only: true, ..Requirements::default() };
     let (without_rate, _) = memory(window_only, Recovery::Sack);
-    let (with_rate, _) = memory(Wants::default(), Recovery::Sack);
+    let (with_rate, _) = memory(Requirements::default(), Recovery::Sack);
     assert!(with_rate >= without_rate + 100 * 24, "{with_rate} and {without_rate}");
     let (before, mut end) = memory(window_only, Recovery::Rack);
     end.wait(100);

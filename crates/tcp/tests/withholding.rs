@@ -4,8 +4,8 @@ mod common;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_cc::{
-    Ack, Algorithm, BackOff, CongestionControl, Custom, Loss, Path, Sleeper, Spacing, Start, Timeout, Wake,
-    Wants,
+    Ack, Algorithm, BackOff, CongestionControl, Custom, Loss, Path, Requirements, Sleeper, Spacing, Start,
+    Timeout, Wake,
 };
 use bentpipe_tcp::{Config, DelayedAck};
 use common::Pair;
@@ -41,8 +41,8 @@ impl CongestionControl for Held {
         if self.holds { Spacing::Withheld } else { Spacing::None }
     }
 
-    fn wants(&self) -> Wants {
-        Wants { withholds: true, ..Wants::default() }
+    fn wants(&self) -> Requirements {
+        Requirements { withholds: true, ..Requirements::default() }
     }
 
     fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {

@@ -20,8 +20,8 @@ use super::probe_train::{Train, most_probes};
 use crate::parts::mode::Mode;
 use crate::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Feedback, Loss, Path, PeerProbes,
-    Phase, ProbeMoment, ProbeReply, ProbeRequest, Prober, Sleeper, Timeout, Undo, Wake, Wants, WindowState,
-    Windows, state,
+    Phase, ProbeMoment, ProbeReply, ProbeRequest, Prober, Requirements, Sleeper, Timeout, Undo, Wake,
+    WindowState, Windows, state,
 };
 
 pub use law::Form;
@@ -359,13 +359,13 @@ impl<L: Law> CongestionControl for Inquirer<L> {
         state(self, ssthresh, phase)
     }
 
-    fn wants(&self) -> Wants {
+    fn wants(&self) -> Requirements {
         let accounting = match self.law.terms().form {
             Form::Listing | Form::Pipe => Accounting::Own,
             Form::Inflation => Accounting::Outstanding,
             Form::BesideData => Accounting::Pipe,
         };
-        Wants { accounting, ..Wants::default() }
+        Requirements { accounting, ..Requirements::default() }
     }
 
     fn prober(&mut self) -> Option<&mut dyn Prober> {

@@ -32,7 +32,8 @@ impl Zenith {
                 // Where much is lost, less arrives than leaves, and what leaves would keep the queue full.
                 let rate = self.rate().min(self.delivery_rate);
                 let window = (DEPTH * (standing_s - self.delay.queue_s()) * rate).max(1.0);
-                self.phase = Phase::Drain { window, until: path.now + Duration::from_secs_f64(RTTS * standing_s) };
+                self.phase =
+                    Phase::Drain { window, until: path.now + Duration::from_secs_f64(RTTS * standing_s) };
                 let (lowest, lowest_at, rounds) = (Duration::MAX, path.now, 0);
                 self.drains = Drains { lowest, lowest_at, standing_s, base_s, rounds, ..self.drains };
             }
@@ -90,7 +91,10 @@ impl Zenith {
             if contests {
                 return;
             }
-            if stays || self.drains.met_others || now.since(empty_at).as_secs_f64() >= FIRST_DRAINS * self.config.memory_s {
+            if stays
+                || self.drains.met_others
+                || now.since(empty_at).as_secs_f64() >= FIRST_DRAINS * self.config.memory_s
+            {
                 self.drains.met_others = true;
                 self.begin_contest(before_yield, now);
             } else {

@@ -111,9 +111,10 @@ impl Round {
     /// Segments a second. By the peer's clock, with the millisecond that it hides, where ACKs are held up on their way back.
     pub(super) fn rate(&self, now: Instant, clock: Option<u32>) -> f64 {
         let took_s = now.since(self.since).as_secs_f64();
-        let peer_s = self.clock.zip(clock).map_or(f64::INFINITY, |(from, to)| {
-            (f64::from(to.wrapping_sub(from)) + 1.0) / 1000.0
-        });
+        let peer_s = self
+            .clock
+            .zip(clock)
+            .map_or(f64::INFINITY, |(from, to)| (f64::from(to.wrapping_sub(from)) + 1.0) / 1000.0);
         self.delivered / took_s.min(peer_s)
     }
 }
@@ -143,7 +144,10 @@ pub(super) struct Contest {
 pub(super) enum Phase {
     None,
     /// Until this time the window is so small that the queue runs empty.
-    Drain { window: f64, until: Instant },
+    Drain {
+        window: f64,
+        until: Instant,
+    },
     /// The window is restored, and what left while it was small is still on its way.
     Refill,
 }
@@ -171,7 +175,17 @@ pub(super) struct Drains {
 impl Drains {
     pub(super) fn new() -> Self {
         let (lowest, lowest_at, empty_at) = (Duration::MAX, Instant::ZERO, Instant::ZERO);
-        Self { lowest, lowest_at, standing_s: 0.0, base_s: 0.0, rounds: 0, emptied: 0.0, empty_at, filled: 0, met_others: false }
+        Self {
+            lowest,
+            lowest_at,
+            standing_s: 0.0,
+            base_s: 0.0,
+            rounds: 0,
+            emptied: 0.0,
+            empty_at,
+            filled: 0,
+            met_others: false,
+        }
     }
 }
 

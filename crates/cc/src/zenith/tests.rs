@@ -374,7 +374,11 @@ fn a_queue_of_many_zenith_flows_is_not_contested() {
     for (left_ms, contested) in [(20, false), (30, true)] {
         let mut zenith = following(690.0);
         zenith.drains.met_others = true;
-        assert_eq!(contests(&mut zenith, BASE_MS + left_ms + 10, BASE_MS + left_ms), contested, "{left_ms} ms");
+        assert_eq!(
+            contests(&mut zenith, BASE_MS + left_ms + 10, BASE_MS + left_ms),
+            contested,
+            "{left_ms} ms"
+        );
     }
 }
 
@@ -404,7 +408,10 @@ fn those_that_have_just_begun_are_not_contested_before_they_drain() {
         assert_eq!(matches!(zenith.mode, Mode::Contest(_)), contested, "after {age_s} s");
         assert_eq!(zenith.window == 690.0, contested, "what it had before it yielded");
         assert_eq!(zenith.crowd.window == 690.0, !contested, "is remembered");
-        assert!(zenith.crowd.overflowed, "a queue that has overflowed since it became long is no longer path");
+        assert!(
+            zenith.crowd.overflowed,
+            "a queue that has overflowed since it became long is no longer path"
+        );
         zenith.watch_queue(0.0);
         assert!(!zenith.crowd.overflowed);
     }

@@ -113,6 +113,7 @@ impl Dumbbell {
                 links("right", ("east", "receivers"), self.access.clone()),
             ],
             flows,
+            draws: bentpipe_scenario::Draws::default(),
         }
     }
 }

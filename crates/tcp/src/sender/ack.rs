@@ -2,7 +2,7 @@
 
 use bentpipe_base::{Duration, Instant, Probe, SackRange, Segment};
 use bentpipe_cc::delivery_rate::Totals;
-use bentpipe_cc::{Ack, Doubt, Path, PeerProbes, Phase, ProbeReply, RateSample};
+use bentpipe_cc::{Ack, EarlyRetransmit, Path, PeerProbes, Phase, ProbeReply, RateSample};
 use bentpipe_trace::Event;
 
 use super::findings::{AckField, Findings};
@@ -316,12 +316,12 @@ impl Sender {
             return;
         };
         match detector.doubt(front.sent_at, path) {
-            Doubt::None => {}
-            Doubt::Oldest => {
+            EarlyRetransmit::None => {}
+            EarlyRetransmit::Oldest => {
                 self.board.mark_lost(self.board.front_index());
                 self.extra.forced = 1;
             }
-            Doubt::Everything => self.board.mark_all_lost(),
+            EarlyRetransmit::Everything => self.board.mark_all_lost(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Congestion control algorithm of a connection, with its capabilities.
 
-use bentpipe_cc::{Accounting, CongestionControl, Wants};
+use bentpipe_cc::{Accounting, CongestionControl, Requirements};
 
 bitflags::bitflags! {
     /// The capabilities of an algorithm, asked once.
@@ -12,7 +12,7 @@ bitflags::bitflags! {
         const TAKES_REPORTS = 0x02;
         /// The algorithm has a [`Feedback`](bentpipe_cc::Feedback).
         const FEEDBACK = 0x04;
-        /// The algorithm is a [`Questioner`](bentpipe_cc::Questioner).
+        /// The algorithm is a [`TimeoutProber`](bentpipe_cc::Questioner).
         const QUESTIONS = 0x08;
         /// The algorithm is a [`Detector`](bentpipe_cc::Detector).
         const DETECTS = 0x10;
@@ -27,7 +27,7 @@ bitflags::bitflags! {
 
 impl Abilities {
     fn of(cc: &mut dyn CongestionControl) -> Self {
-        let Wants { sent, window_only, .. } = cc.wants();
+        let Requirements { sent, window_only, .. } = cc.wants();
         let mut abilities = Self::empty();
         abilities.set(Self::SEES_DEPARTURES, sent);
         abilities.set(Self::WINDOW_ONLY, window_only);
@@ -58,7 +58,7 @@ pub(super) struct Attached {
 impl Attached {
     /// Queries wants and capabilities of the algorithm once.
     pub fn new(mut cc: Box<dyn CongestionControl>) -> Self {
-        let Wants { accounting, withholds, .. } = cc.wants();
+        let Requirements { accounting, withholds, .. } = cc.wants();
         let abilities = Abilities::of(&mut *cc);
         Self { cc, accounting, withholds, abilities, exchanges_fields: false, withheld: false }
     }
