@@ -212,7 +212,11 @@ impl Emulation {
     fn end_by(&mut self, signal: &str) {
         let id = self.0.id().to_string();
         assert!(Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
-        self.0.wait().unwrap();
+        let has_ended = |child: &mut Child| child.try_wait().unwrap().is_some();
+        wait_until(
+            || has_ended(&mut self.0),
+            &format!("it ends by {signal}, unless this is ignored (nohup)"),
+        );
     }
 }
 
@@ -224,7 +228,7 @@ impl Drop for Emulation {
     }
 }
 
-fn wait_until(condition: impl Fn() -> bool, what: &str) {
+fn wait_until(mut condition: impl FnMut() -> bool, what: &str) {
     let begin = Instant::now();
     while !condition() {
         assert!(begin.elapsed() < Duration::from_secs(20), "it never happened that {what}");
