@@ -54,11 +54,16 @@ pub(crate) fn spawn(
     };
     // SAFETY: between fork and exec the closure makes system calls and nothing else; it neither allocates nor locks.
     unsafe { command.pre_exec(enter) };
-    command.spawn().map_err(|error| match error.kind() {
+    command.spawn().map_err(|error| cannot_run(&program, error))
+}
+
+/// Returns the error for a program that did not start.
+pub(crate) fn cannot_run(program: &str, error: io::Error) -> Error {
+    match error.kind() {
         io::ErrorKind::NotFound => Error::Request(format!("{program}: there is no such program")),
         io::ErrorKind::PermissionDenied => Error::Request(format!("{program}: permission denied")),
-        _ => failed()(error),
-    })
+        _ => Error::at(format!("cannot run {program}"))(error),
+    }
 }
 
 /// Returns the exit code that a shell would report for this status.

@@ -10,8 +10,11 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::sched::{CloneFlags, setns};
+use nix::unistd::Pid;
 
+use crate::children::cannot_run;
 use crate::error::Error;
+use crate::processes::{self, NetworkId};
 use crate::session::{COMMAND_DEVICE, refuse_nesting};
 
 /// Start of the variables that tell a program of its emulation.
@@ -19,9 +22,9 @@ const VARIABLES: &[u8] = b"BENTPIPE_";
 
 /// The first process of the command of a running emulation.
 struct Running {
-    process: u32,
+    process: Pid,
     /// Process of the emulation, its parent.
-    emulation: u32,
+    emulation: Pid,
     /// Its variables that begin with [`VARIABLES`].
     variables: Vec<(OsString, OsString)>,
 }
@@ -34,8 +37,10 @@ struct Running {
 pub fn join(emulation: Option<u32>, command: &[OsString]) -> Result<std::convert::Infallible, Error> {
     refuse_nesting()?;
     let all = running();
-    let wanted: Vec<&Running> =
-        all.iter().filter(|one| emulation.is_none_or(|wanted| wanted == one.emulation)).collect();
+    let wanted: Vec<&Running> = all
+        .iter()
+        .filter(|one| emulation.is_none_or(|wanted| i64::from(wanted) == i64::from(one.emulation.as_raw())))
+        .collect();
     let one = match wanted.as_slice() {
         [one] => *one,
         several => return Err(Error::Request(refusal(several.len(), emulation, &all))),
@@ -44,12 +49,7 @@ pub fn join(emulation: Option<u32>, command: &[OsString]) -> Result<std::convert
         command.split_first().ok_or_else(|| Error::Request("there is no command to run".into()))?;
     enter(one.process).map_err(Error::at(format!("cannot enter the emulation {}", one.emulation)))?;
     let failed = Command::new(program).args(arguments).envs(one.variables.iter().cloned()).exec();
-    match failed.kind() {
-        io::ErrorKind::NotFound => {
-            Err(Error::Request(format!("{}: there is no such program", program.display())))
-        }
-        _ => Err(Error::at(format!("cannot run {}", program.display()))(failed)),
-    }
+    Err(cannot_run(&program.to_string_lossy(), failed))
 }
 
 fn refusal(found: usize, wanted: Option<u32>, all: &[Running]) -> String {
@@ -67,15 +67,13 @@ fn refusal(found: usize, wanted: Option<u32>, all: &[Running]) -> String {
 
 /// Returns the command of each running emulation that this user may look into.
 fn running() -> Vec<Running> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let mut all: Vec<Running> = processes.filter_map(command_of_emulation).collect();
+    let mut all: Vec<Running> = processes::all().filter_map(command_of_emulation).collect();
     all.sort_by_key(|one| one.emulation);
     all
 }
 
 /// Returns the process if it is in the network of an emulated command and its parent is not.
-fn command_of_emulation(process: u32) -> Option<Running> {
+fn command_of_emulation(process: Pid) -> Option<Running> {
     let read = |file: &str| fs::read(format!("/proc/{process}/{file}")).ok();
     let environment = read("environ")?;
     let variables: Vec<_> = environment
@@ -93,13 +91,14 @@ fn command_of_emulation(process: u32) -> Option<Running> {
         return None;
     }
     let status = String::from_utf8(read("status")?).ok()?;
-    let emulation = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
-    let network = |process: u32| fs::metadata(format!("/proc/{process}/ns/net")).map(|file| file.ino()).ok();
-    (network(emulation) != network(process)).then_some(Running { process, emulation, variables })
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()?;
+    let emulation = Pid::from_raw(parent);
+    let outside = NetworkId::of(emulation) != NetworkId::of(process);
+    outside.then_some(Running { process, emulation, variables })
 }
 
 /// Moves this process, which has one thread, into the user, network and mount namespaces of `process`.
-fn enter(process: u32) -> io::Result<()> {
+fn enter(process: Pid) -> io::Result<()> {
     let open = |of: &str, name: &str| File::open(format!("/proc/{of}/ns/{name}"));
     let process = process.to_string();
     let all =

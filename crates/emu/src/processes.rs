@@ -14,11 +14,24 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Time between two checks for remaining processes (chosen).
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
+/// Returns all processes of this machine.
+pub(crate) fn all() -> impl Iterator<Item = Pid> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).map(Pid::from_raw)
+}
+
 /// Identity of a network namespace: the inode number of its handle, which is unique while the namespace exists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NetworkId(pub u64);
 
 impl NetworkId {
+    /// Returns the network of a process; `None` if the process has ended, or belongs to another user without privileges here.
+    pub fn of(process: Pid) -> Option<Self> {
+        // This file does not exist after the process has ended, even before its parent has waited for it.
+        let handle = fs::metadata(Path::new("/proc").join(process.to_string()).join("ns/net"));
+        handle.ok().map(|handle| Self(handle.ino()))
+    }
+
     /// Ends all processes of the network by SIGTERM; after [`GRACE`] the remaining ones by SIGKILL.
     pub fn end_processes(self) {
         send(Signal::SIGTERM, &self.processes());
@@ -42,15 +55,7 @@ impl NetworkId {
     /// Returns the processes of the network except the calling one. Without privileges, processes of other users are
     /// invisible.
     pub fn processes(self) -> Vec<Pid> {
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        numbers.map(Pid::from_raw).filter(|process| *process != getpid() && self.contains(*process)).collect()
-    }
-
-    fn contains(self, process: Pid) -> bool {
-        // This file does not exist after the process has ended, even before its parent has waited for it.
-        let handle = fs::metadata(Path::new("/proc").join(process.to_string()).join("ns/net"));
-        handle.is_ok_and(|handle| handle.ino() == self.0)
+        all().filter(|process| *process != getpid() && Self::of(*process) == Some(self)).collect()
     }
 }
 
