@@ -194,6 +194,12 @@ impl<P: Packet> Ledger<P> {
         rest.dropped.push_back(Dropped { packet, cause, at });
     }
 
+    /// Marks a packet instead of dropping it, and counts the mark. Only for ECN-capable packets.
+    pub fn mark(&mut self, packet: &mut P) {
+        packet.mark_congested();
+        self.stats_mut().marked_packets += 1;
+    }
+
     /// Drops a packet that arrives at the queue.
     pub fn refuse(&mut self, packet: P, cause: DropCause, at: Instant) -> Verdict {
         self.drop_packet(packet, cause, at);

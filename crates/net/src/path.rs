@@ -120,8 +120,7 @@ pub(crate) fn admit<P: Packet>(
     match fifo.admit(now, &packet) {
         Admit::Accept => Ok(packet),
         Admit::Mark => {
-            packet.mark_congested();
-            ledger.stats_mut().marked_packets += 1;
+            ledger.mark(&mut packet);
             Ok(packet)
         }
         Admit::Drop(cause) => Err((packet, cause)),

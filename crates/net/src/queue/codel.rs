@@ -195,8 +195,7 @@ impl Control {
         if !(self.config.ecn && head.packet.ecn_capable()) {
             return Err(head);
         }
-        head.packet.mark_congested();
-        ledger.stats_mut().marked_packets += 1;
+        ledger.mark(&mut head.packet);
         Ok(head)
     }
 

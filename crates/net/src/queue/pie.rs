@@ -115,8 +115,7 @@ impl<P: Packet> Pie<P> {
             if !(may_mark && packet.ecn_capable()) {
                 return ledger.refuse(packet, DropCause::Queue, now);
             }
-            packet.mark_congested();
-            ledger.stats_mut().marked_packets += 1;
+            ledger.mark(&mut packet);
         }
         self.fifo.push(now, packet);
         Verdict::Accepted
