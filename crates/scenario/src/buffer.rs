@@ -9,18 +9,34 @@ use crate::error::Mistake;
 use crate::form::Report;
 use crate::model::{LinkGroup, Scenario};
 use crate::topology::{Topology, initial};
-use crate::tree::{Node, Table, Value};
+use crate::tree::{Node, Value};
 use crate::unit::{AMOUNT, Codec, TIME_ABOVE_ZERO};
 
-/// Keys of a queue that hold a limit or a level.
-const LIMITS: [&str; 5] = ["limit", "ordinary", "low", "min-threshold", "max-threshold"];
+/// Keys of a queue that hold a limit.
+const LIMITS: [&str; 3] = ["limit", "ordinary", "low"];
+
+/// Queues of both directions in the table of a link.
+const QUEUES: [&str; 2] = ["queue", "reverse.queue"];
 
 /// A queue limit that depends on the link.
-#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Limit {
+    /// Name of the link.
+    link: String,
+    /// 0 for forward, 1 for reverse.
+    direction: usize,
+    /// Path of the limit in the scenario.
+    path: String,
+    /// The limit as written.
+    node: Node,
+    depth: Depth,
+}
+
+/// Depth of a queue.
+#[derive(Clone, Copy)]
 enum Depth {
-    /// What the link sends in this time.
+    /// The bytes that the link sends in this time.
     Time(Duration),
-    /// This many times the product of rate and round trip.
+    /// A multiple of the product of rate and round trip.
     Products(f64),
 }
 
@@ -32,85 +48,56 @@ fn depth(value: &Value) -> Option<Depth> {
     }
 }
 
-/// True if a queue of the scenario `root` has such a limit.
-pub(crate) fn has_depths(root: &Node) -> bool {
-    let mut found = false;
-    visit(&mut root.clone(), &mut |_, _| found = true);
-    found
-}
-
-/// Replaces each such limit of `root` by one packet.
-pub(crate) fn without_depths(root: &mut Node) {
-    visit(root, &mut |_, node| node.value = Value::Text("1 packet".to_owned()));
-}
-
-/// Replaces each such limit of `root` by bytes. `scenario` is what was read with other limits.
-pub(crate) fn with_bytes(root: &mut Node, scenario: &Scenario, report: &mut Report) {
-    each_direction_has_its_own(root);
-    visit(root, &mut |(link, direction), node| {
-        let depth = depth(&node.value).expect("only such limits are visited");
-        match bytes(scenario, (link, direction), depth) {
-            Ok(bytes) => node.value = Value::Text(format!("{bytes} bytes")),
-            Err(accepted) => report.add(Mistake {
-                place: node.place.clone(),
-                key: format!("link.{link}{}.queue", [".reverse", ""][usize::from(direction == 0)]),
-                found: node.value.to_string(),
-                accepted,
-                suggestion: None,
-            }),
+/// Returns the queue limits of the scenario `root` that depend on the link.
+pub(crate) fn limits(root: &Node) -> Vec<Limit> {
+    let links = root.as_table().and_then(|root| root.get("link")?.as_table());
+    let mut limits = Vec::new();
+    for entry in links.into_iter().flat_map(|links| &links.entries) {
+        let Some(link) = entry.node.as_table() else { continue };
+        // The reverse direction has the queue of the other one unless it names its own, but a rate of its own.
+        let inherits = link.find(QUEUES[1]).is_none() && link.get("reverse").is_some();
+        for (direction, key) in QUEUES.into_iter().enumerate() {
+            let written = if inherits { QUEUES[0] } else { key };
+            let Some(queue) = link.find(written) else { continue };
+            let path = format!("link.{}.{key}", entry.key);
+            limits.extend(limits_of(&queue.node, &path).into_iter().filter_map(|(path, node)| {
+                let (link, node) = (entry.key.clone(), node.clone());
+                Some(Limit { link, direction, path, depth: depth(&node.value)?, node })
+            }));
         }
-    });
+    }
+    limits
 }
 
-/// The reverse direction, which has the queue of the other one unless it names its own, has a rate of its own.
-fn each_direction_has_its_own(root: &mut Node) {
-    for (_, link) in links(root) {
-        let Some(queue) = link.get("queue").cloned() else { continue };
-        if let Some(reverse) = table_in(link, "reverse").filter(|reverse| reverse.get("queue").is_none()) {
-            reverse.put("queue", queue);
-        }
+/// Returns the limits of a queue with their paths.
+fn limits_of<'a>(queue: &'a Node, path: &str) -> Vec<(String, &'a Node)> {
+    let Some(table) = queue.as_table() else { return vec![(path.to_owned(), queue)] };
+    let of = |key: &&str| {
+        // A bare limit of the file, beside which the command line changed another key.
+        let bare = table.bare.as_deref().filter(|_| *key == LIMITS[0]);
+        Some((format!("{path}.{key}"), table.get(key).or(bare)?))
+    };
+    LIMITS.iter().filter_map(of).collect()
+}
+
+/// Replaces the limits of `root` by one packet.
+pub(crate) fn hide(root: &mut Node, limits: &[Limit]) {
+    for Limit { path, node, .. } in limits {
+        root.put(path, Node { value: Value::Text("1 packet".to_owned()), place: node.place.clone() });
     }
 }
 
-/// Calls `found` with the name of the link, the direction (0 forward, 1 reverse) and the value of each such limit.
-fn visit(root: &mut Node, found: &mut dyn FnMut((&str, usize), &mut Node)) {
-    for (name, link) in links(root) {
-        limits(link, (name, 0), found);
-        if let Some(reverse) = table_in(link, "reverse") {
-            limits(reverse, (name, 1), found);
+/// Replaces the limits of `root` by bytes. `scenario` is what was read with other limits.
+pub(crate) fn show(root: &mut Node, (limits, scenario): (&[Limit], &Scenario), report: &mut Report) {
+    for Limit { link, direction, path, node, depth } in limits {
+        let place = node.place.clone();
+        match bytes(scenario, (link, *direction), *depth) {
+            Ok(bytes) => root.put(path, Node { value: Value::Text(format!("{bytes} bytes")), place }),
+            Err(accepted) => {
+                let (key, found) = (path.clone(), node.value.to_string());
+                report.add(Mistake { place, key, found, accepted, suggestion: None });
+            }
         }
-    }
-}
-
-fn limits(direction: &mut Table, of: (&str, usize), found: &mut dyn FnMut((&str, usize), &mut Node)) {
-    let Some(entry) = direction.entries.iter_mut().find(|entry| entry.key == "queue") else { return };
-    let values = match &mut entry.node {
-        Node { value: Value::Table(queue), .. } => {
-            let limits = queue.entries.iter_mut().filter(|entry| LIMITS.contains(&entry.key.as_str()));
-            limits.map(|entry| &mut entry.node).chain(queue.bare.as_deref_mut()).collect()
-        }
-        bare => vec![bare],
-    };
-    values.into_iter().filter(|node| depth(&node.value).is_some()).for_each(|node| found(of, node));
-}
-
-fn links(root: &mut Node) -> impl Iterator<Item = (&str, &mut Table)> {
-    let root = match &mut root.value {
-        Value::Table(root) => table_in(root, "link"),
-        _ => None,
-    };
-    let links = root.into_iter().flat_map(|links| &mut links.entries);
-    links.filter_map(|entry| match &mut entry.node.value {
-        Value::Table(link) => Some((entry.key.as_str(), link)),
-        _ => None,
-    })
-}
-
-fn table_in<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Table> {
-    let entry = table.entries.iter_mut().find(|entry| entry.key == key)?;
-    match &mut entry.node.value {
-        Value::Table(table) => Some(table),
-        _ => None,
     }
 }
 
@@ -182,6 +169,8 @@ mod tests {
         assert_eq!(limits(&["link.satellite.queue={ kind = \"codel\", limit = \"200 ms\" }"]), both(250_000));
         assert_eq!(limits(&["link.satellite.rate=20 Mbit/s", queue]), both(500_000));
         assert_eq!(limits(&[queue, slow]), Ok([Limit::Bytes(250_000), Limit::Bytes(25_000)]));
+        let codel = "link.satellite.queue.kind=codel";
+        assert_eq!(limits(&[queue, codel, slow]), Ok([Limit::Bytes(250_000), Limit::Bytes(25_000)]));
         let own = "link.satellite.reverse.queue=7 packets";
         assert_eq!(limits(&[queue, own]), Ok([Limit::Bytes(250_000), Limit::Packets(7)]));
     }

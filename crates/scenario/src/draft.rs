@@ -90,14 +90,7 @@ impl Draft {
             return Err(mistake(place, "", format!("`{key_and_value}`"), accepted));
         };
         self.refuse_unknown_group(path, &place)?;
-        let node = parse::argument(value, &place);
-        let mut table = self.root.table_mut(&place);
-        let mut keys: Vec<_> = path.split('.').collect();
-        let last = keys.pop().unwrap_or_default();
-        for key in keys {
-            table = table.sub_table(key, &place);
-        }
-        table.put(last, node);
+        self.root.put(path, parse::argument(value, &place));
         Ok(())
     }
 
@@ -219,14 +212,14 @@ impl Draft {
             scenario.draws = Draws::by(move |seed| draft.scenario_for(Some(seed)));
         }
         let root = drawn.as_ref().unwrap_or(&self.root);
-        if !buffer::has_depths(root) {
+        let limits = buffer::limits(root);
+        if limits.is_empty() {
             return self.read_tree(root, (scenario, seed), report);
         }
         let mut root = root.clone();
-        let mut without = root.clone();
-        buffer::without_depths(&mut without);
-        let known = self.read_tree(&without, (scenario.clone(), seed), Report::default())?;
-        buffer::with_bytes(&mut root, &known, &mut report);
+        buffer::hide(&mut root, &limits);
+        let known = self.read_tree(&root, (scenario.clone(), seed), Report::default())?;
+        buffer::show(&mut root, (&limits, &known), &mut report);
         self.read_tree(&root, (scenario, seed), report)
     }
 

@@ -58,6 +58,18 @@ impl Node {
         }
     }
 
+    /// Replaces or appends the entry at a dotted path below this table. Absent tables on the way are made at the node's place.
+    pub fn put(&mut self, path: &str, node: Self) {
+        let place = node.place.clone();
+        let mut keys: Vec<_> = path.split('.').collect();
+        let last = keys.pop().unwrap_or_default();
+        let mut table = self.table_mut(&place);
+        for key in keys {
+            table = table.sub_table(key, &place);
+        }
+        table.put(last, node);
+    }
+
     pub fn as_table(&self) -> Option<&Table> {
         match &self.value {
             Value::Table(table) => Some(table),
