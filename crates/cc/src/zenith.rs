@@ -139,13 +139,13 @@ impl Zenith {
         self.watch_queue(queue_s);
     }
 
-    /// What left before a silence says nothing of the path.
+    /// Ignores segments sent before a silence: their delays and losses do not describe the path.
     fn distrust(&mut self, now: Instant) {
         self.trusted_from = now;
         self.cut_round(now);
     }
 
-    /// An ACK after a timeout: as CUBIC after its slow start (RFC 9438, section 4.8), but at once, since segments are paced.
+    /// Sets the window at the first ACK after a timeout, as CUBIC does after its slow start (RFC 9438, section 4.8). Pacing makes a slow start needless.
     fn resume(&mut self, now: Instant) {
         if !core::mem::take(&mut self.timed_out) {
             return;

@@ -146,7 +146,7 @@ fn inner(table: &Table) -> impl Iterator<Item = &Node> {
     table.entries.iter().map(|entry| &entry.node).chain(table.bare.as_deref())
 }
 
-/// What a draw depends on.
+/// Properties of the run that determine its draws.
 #[derive(Clone, Copy)]
 struct Run {
     seed: u64,

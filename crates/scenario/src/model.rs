@@ -44,7 +44,7 @@ pub struct Scenario {
     pub links: Vec<LinkGroup>,
     /// Groups of flows.
     pub flows: Vec<FlowGroup>,
-    /// What the seed chooses.
+    /// Values that depend on the seed.
     pub draws: Draws,
 }
 

@@ -50,11 +50,11 @@ impl Chirp {
         }
     }
 
-    /// An ACK. Once the flight has arrived, returns the rate of an idle path in segments a second, or infinity for a path that others use.
+    /// Processes an ACK. Once the flight has arrived, returns the rate of an idle path in segments per second, or infinity if other flows use the path.
     pub fn on_ack(&mut self, now: Instant, rtt: Duration, segments: f64) -> Option<f64> {
         self.delivered += segments;
         let (at_s, sent) = (now.as_secs_f64(), now - rtt);
-        // What these ACKs let leave shows no gap of the flight.
+        // Segments that these ACKs release are paced by the ACKs, and do not have the gaps of the flight.
         if let Some(point) = self.points.get_mut(self.len).filter(|_| sent <= self.last_sent) {
             *point = Point { sent_s: at_s - rtt.as_secs_f64(), at_s, delivered: self.delivered };
             self.len += 1;

@@ -6,7 +6,7 @@ use super::state::{Before, Contest, Mode, SMALLEST, Zenith};
 use crate::cubic::{self, Curve};
 
 impl Zenith {
-    /// Whoever fills the queue does not drain. The window is what it was before it yielded, and the smallest delays are kept.
+    /// Enters CUBIC mode, because other flows fill the queue and do not drain. `window` is the window before the drain; the minimum delays stay.
     pub(super) fn begin_contest(&mut self, window: f64, now: Instant) {
         self.delay.hold(true);
         (self.window, self.speed) = (window, 1.0);
@@ -22,7 +22,7 @@ impl Zenith {
         }
     }
 
-    /// A mark, or in a contest more losses than noise: reduces the window, once for what is in flight.
+    /// Reduces the window after an ECN mark, or in CUBIC mode after more losses than noise, once per round trip.
     pub(super) fn reduce_as_cubic(&mut self, now: Instant) {
         let before = self.window;
         self.window = (cubic::BETA * before).max(SMALLEST);

@@ -42,7 +42,7 @@ impl Track {
     }
 }
 
-/// What is known of the path's delay.
+/// Estimates of the path's delay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delay {
     rtt: Track,

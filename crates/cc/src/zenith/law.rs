@@ -90,8 +90,8 @@ impl Zenith {
         (self.speed, self.calm_rounds) = (1.0, 0);
     }
 
-    /// Sets the window to what a measured rate fills when the queue is at its target. Doing so twice changes nothing.
-    /// A rate over a round trip goes with the mean of its delays (Little's law): where ACKs wait on their way back, the smallest is far from it.
+    /// Reduces the window to the measured rate times the round trip with a queue at its target. A second call changes nothing.
+    /// The rate belongs to the mean delay of its round trip (Little's law). The minimum delay is far below the mean if ACKs wait on the way back.
     pub(super) fn fit(&mut self, now: Instant, rate: f64) {
         let path_s = (self.rtt_s - self.delay.queue_s()).max(0.0);
         self.window = self.window.min(rate * (path_s + self.own_target_s())).max(SMALLEST);
@@ -102,7 +102,7 @@ impl Zenith {
         self.cut_round(now);
     }
 
-    /// What left before now is no longer measured: neither its rate nor its losses, nor the drain that it belongs to.
+    /// Discards the rate, the losses and the drain of segments sent before now.
     pub(super) fn cut_round(&mut self, now: Instant) {
         self.phase = Phase::None;
         self.round = Round::new(now, Before::Cut, self.delay.clock);

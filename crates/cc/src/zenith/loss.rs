@@ -63,8 +63,8 @@ impl Zenith {
         self.overflow_s = (self.overflow_s + stands_for_s * weight).min(self.mean_s);
     }
 
-    /// Seconds of queue that the loss of every segment stands for: a round trip and, as far as losses make up Q, K for each segment a second.
-    /// A full queue drops as many segments of a slow flow as of a fast one, so their number and not their share tells both the same.
+    /// Returns the queueing delay in seconds that corresponds to the loss of every segment: a round trip, plus K per segment per second in proportion to the share of losses in Q.
+    /// A full queue drops equal numbers of segments from slow and fast flows. So the number of losses, unlike their share, has the same meaning for both.
     pub(super) fn loss_worth_s(&self) -> f64 {
         let share = (self.overflow_s / self.mean_s.max(1e-6)).min(1.0);
         self.delay.standing_s() + self.config.loss_s2 * self.rate() * share

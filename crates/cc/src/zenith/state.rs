@@ -1,4 +1,4 @@
-//! What a sender knows.
+//! State of a sender.
 
 use alloc::boxed::Box;
 
@@ -82,9 +82,9 @@ pub(super) const LONGEST_WINDOW: Duration = Duration::from_secs(10);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Before {
     Ordinary,
-    /// More than the window allows since then.
+    /// Segments sent before a reduction, more than the window allows now.
     Cut,
-    /// What filled the path but not the queue.
+    /// Segments of a drain, which filled the path but not the queue.
     Drained,
 }
 
@@ -108,7 +108,7 @@ impl Round {
         Self { since, before, delivered: 0.0, lost: 0.0, in_flight: 0.0, longest_s: 0.0, clock }
     }
 
-    /// Segments a second. By the peer's clock, with the millisecond that it hides, where ACKs are held up on their way back.
+    /// Returns the delivery rate in segments per second. The peer's clock, whose resolution is a millisecond, counts if ACKs are delayed on the way back.
     pub(super) fn rate(&self, now: Instant, clock: Option<u32>) -> f64 {
         let took_s = now.since(self.since).as_secs_f64();
         let peer_s = self
@@ -119,7 +119,7 @@ impl Round {
     }
 }
 
-/// Who sets the window between drains.
+/// Source of the window between drains.
 #[derive(Clone, Debug)]
 pub(super) enum Mode {
     /// The first flight measures the path.
@@ -152,7 +152,7 @@ pub(super) enum Phase {
     Refill,
 }
 
-/// What drains have shown.
+/// Results of the drains so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Drains {
     /// The lowest round trip since the last drain began, and its time.

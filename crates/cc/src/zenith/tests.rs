@@ -284,7 +284,7 @@ fn a_persistent_loss_of_most_packets_reduces_the_rate() {
     assert!(zenith.window < 20.0, "{}", zenith.window);
 }
 
-/// Half a loss in a round trip of 550 ms: of 0.5 / 0.55 losses a second each stands for 20 ms of queue, and their share for that of the round trip.
+/// One loss in two round trips of 550 ms is 0.91 losses per second. Each loss per second adds 20 ms to Q, and the share of losses adds its part of the round trip.
 #[test]
 fn where_losses_stand_for_the_queue_their_number_tells_a_slow_flow_what_it_tells_a_fast_one() {
     for segments in [100.0, 200.0] {
@@ -446,7 +446,7 @@ fn losses_in_a_contest_and_marks_reduce_the_window_as_cubic_does() {
     assert!((contest.window - 483.0).abs() < 1e-9, "{}", contest.window);
 }
 
-/// What is lost in an outage of five seconds, and the rate over it, tell nothing of the path.
+/// The law ignores losses and rate of an outage of five seconds.
 #[test]
 fn what_left_before_a_silence_is_not_measured() {
     let mut zenith = following(690.0);

@@ -16,7 +16,7 @@ use crate::packet::Packet;
 /// Maximum number of packets dropped at once from the longest queue (RFC 8290 section 4.1).
 const MAX_BATCH: u32 = 64;
 
-/// What shares the rate equally.
+/// Entities among which the queue shares the rate equally.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum FairBy {
     /// Each flow has a queue.
@@ -33,7 +33,7 @@ pub enum FairBy {
 pub struct FqCoDelConfig {
     /// Maximum number of packets in all queues together, at least 1.
     pub limit_packets: u32,
-    /// What is hashed into queues.
+    /// Number of a packet that is hashed into queues: flow, sender or receiver.
     pub fair_by: FairBy,
     /// Number of queues, 1 to 65,536.
     pub queues: u32,
