@@ -76,8 +76,8 @@ setup:
 	@scripts/setup
 
 .PHONY: test
-test: ## Run all tests in their quick forms, documentation examples and the Python package included
-	@scripts/setup test
+test: setup ## Run all tests in their quick forms, documentation examples and the Python package included
+	@scripts/setup tools || echo "Tests of the emulator and of the proxy will be skipped."
 	@# Loading the Python packages takes a minute, in which the compiler does not need the network.
 	scripts/setup python $(abspath $(TARGET))/python & \
 	cargo test --workspace --locked --lib --bins --tests --no-run && wait $$!
