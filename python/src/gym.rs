@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
 use bentpipe_cc::{Algorithm, CongestionControl, Custom, Start};
-use bentpipe_lab::{RunError, RunRequest, check, check_memory, simulate};
+use bentpipe_lab::{RunRequest, check, check_memory, simulate, unless_stopped};
 use bentpipe_outcome::Outcome;
 use bentpipe_scenario::{Scenario, bring_algorithms};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
@@ -102,12 +102,9 @@ impl World {
         (self.last, self.result) = ([0.0; OBSERVATIONS.len()], None);
         self.run = Some(Coroutine::with_stack(stack, move |exit: &Exit, _: Action| {
             way.exit.store(std::ptr::from_ref(exit).cast_mut(), Ordering::Relaxed);
-            match simulate(&scenario, RunRequest { seed: Some(seed), ..RunRequest::default() }) {
-                Ok(run) => Ok(run.outcome),
-                Err(RunError::Impossible(why)) => Err(why),
-                Err(RunError::Stopped) => Err("stopped".into()),
-                Err(RunError::Unwritten(error)) => Err(error.to_string()),
-            }
+            let request = RunRequest { seed: Some(seed), ..RunRequest::default() };
+            let run = unless_stopped(simulate(&scenario, request))?.ok_or("stopped")?;
+            Ok(run.outcome)
         }));
         self.go(Action { window: 1.0, pacing_bps: 0.0 })
     }

@@ -2,8 +2,8 @@
 
 use bentpipe_lab::report::{ComparePage, Example};
 use bentpipe_lab::{
-    Cell, Comparison, Measured, Origin, Plan, Prepared, RunError, RunOutput, RunRequest, Setting, Wish,
-    WithOrigin, csv_table, most_telling, run_all, simulate, table, threads,
+    Cell, Comparison, Measured, Origin, Plan, Prepared, RunRequest, Setting, Wish, WithOrigin, csv_table,
+    most_telling, run_all, simulate, table, threads, unless_stopped,
 };
 use bentpipe_scenario::Scenario;
 
@@ -146,16 +146,6 @@ fn drawn<'a>((plan, scenarios): (&Plan, &'a [Scenario]), comparison: &Comparison
     plan.cells().into_iter().zip(scenarios).find(|(cell, _)| cell.vary == vary).map(|(_, scenario)| scenario)
 }
 
-/// `None` if it was stopped.
-fn run_one(scenario: &Scenario, wanted: RunRequest<'_>) -> Result<Option<RunOutput>, String> {
-    match simulate(scenario, wanted) {
-        Ok(run) => Ok(Some(run)),
-        Err(RunError::Stopped) => Ok(None),
-        Err(RunError::Impossible(why)) => Err(why),
-        Err(RunError::Unwritten(error)) => Err(error.to_string()),
-    }
-}
-
 /// One run of each algorithm over time, where the algorithms differ most.
 fn examples(plan: &Plan, scenarios: Vec<Scenario>, of: (&Comparison, usize, &Interrupt)) -> Vec<Example> {
     let (comparison, threads, interrupt) = of;
@@ -169,7 +159,8 @@ fn examples(plan: &Plan, scenarios: Vec<Scenario>, of: (&Comparison, usize, &Int
         let wanted =
             RunRequest { seed: Some(seed), series: true, stop: Some(stop.flag()), ..RunRequest::default() };
         let (cc, vary) = (cell.cc.clone(), cell.vary.clone());
-        run_one(scenario, wanted).map(|run| run.map(|run| Example { cc, vary, seed, series: run.series }))
+        unless_stopped(simulate(scenario, wanted))
+            .map(|run| run.map(|run| Example { cc, vary, seed, series: run.series }))
     };
     let bar = Bar::new("Examples ", interrupt);
     run_all(cells, threads, run, |progress| bar.observe(progress))

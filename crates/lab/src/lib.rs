@@ -41,7 +41,9 @@ pub use paired::Difference;
 pub use plan::{BadSetting, Cell, Plan, Point, Setting, Value, Vary};
 pub use pool::{Progress, run_all, threads};
 pub use room::check_memory;
-pub use simulate::{File, Place, RunError, RunOutput, RunRequest, check, check_only, simulate};
+pub use simulate::{
+    File, Place, RunError, RunOutput, RunRequest, check, check_only, simulate, unless_stopped,
+};
 pub use stats::Summary;
 pub use sweep::{MOST_RUNS, Measured, OWN, Prepared, Wish};
 pub use watch::Names;

@@ -67,6 +67,19 @@ pub enum RunError {
     Unwritten(io::Error),
 }
 
+/// Returns the result of a run in a batch, where a stopped run is no error; `None` if it was stopped.
+///
+/// # Errors
+/// The reason why there is no result, as text.
+pub fn unless_stopped<T>(result: Result<T, RunError>) -> Result<Option<T>, String> {
+    match result {
+        Ok(run) => Ok(Some(run)),
+        Err(RunError::Stopped) => Ok(None),
+        Err(RunError::Impossible(why)) => Err(why),
+        Err(RunError::Unwritten(error)) => Err(error.to_string()),
+    }
+}
+
 impl From<io::Error> for RunError {
     fn from(error: io::Error) -> Self {
         Self::Unwritten(error)

@@ -12,7 +12,7 @@ use crate::metric::Metric;
 use crate::plan::{Cell, Plan, Point, Vary};
 use crate::pool::{Progress, run_all};
 use crate::room::check_memory;
-use crate::simulate::{Place, RunError, RunRequest, check, drawn, simulate};
+use crate::simulate::{Place, RunError, RunRequest, check, drawn, simulate, unless_stopped};
 
 /// Request for a comparison.
 #[derive(Clone, Debug)]
@@ -196,12 +196,7 @@ impl Prepared {
             // The seed may choose how many flows there are.
             let drawn = drawn(&scenarios[point.cell], point.seed);
             let run = drawn.and_then(|scenario| Ok((simulate(&scenario, wanted)?, scenario)));
-            let (run, scenario) = match run {
-                Ok(run) => run,
-                Err(RunError::Stopped) => return Ok(None),
-                Err(RunError::Impossible(why)) => return Err(why),
-                Err(RunError::Unwritten(error)) => return Err(error.to_string()),
-            };
+            let Some((run, scenario)) = unless_stopped(run)? else { return Ok(None) };
             let sample = Sample::of(&run.outcome, &scenario.flows);
             keep(point, &sample)?;
             Ok(Some(sample))

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bentpipe_lab::{Progress, RunError, RunRequest, Summary, run_all, simulate};
+use bentpipe_lab::{Progress, RunRequest, Summary, run_all, simulate, unless_stopped};
 
 use crate::chart::{Chart, along_axis, over_time};
 use crate::check::Expr;
@@ -110,12 +110,7 @@ fn work(
 fn run_one(job: &Job, stop: &AtomicBool) -> Result<Option<Kept>, String> {
     let series = !job.sketches.is_empty() || job.measures.iter().any(Measure::needs_series);
     let wanted = RunRequest { seed: Some(job.seed), series, stop: Some(stop), ..RunRequest::default() };
-    let run = match simulate(&job.scenario, wanted) {
-        Ok(run) => run,
-        Err(RunError::Stopped) => return Ok(None),
-        Err(RunError::Impossible(why)) => return Err(why),
-        Err(RunError::Unwritten(error)) => return Err(error.to_string()),
-    };
+    let Some(run) = unless_stopped(simulate(&job.scenario, wanted))? else { return Ok(None) };
     let document = serde_json::to_value(&run.outcome).map_err(|error| error.to_string())?;
     let measured = job.measures.iter().map(|measure| (measure.key(), measure.value(&run, &document)));
     let drawn = job.sketches.iter().map(|sketch| Ok((sketch.key(), sketch.draw(&run.series.flows)?)));
