@@ -65,7 +65,7 @@ impl Sketch {
             return Err(format!("time: flow: found {:?}, accepted: {}", self.flows, known.join(", ")));
         }
         let course = |flow: &FlowSeries| {
-            let points = within(self.curve.points(flow), self.span);
+            let points = within(&self.curve.points(flow), self.span);
             Course { flow: flow.name.clone(), points: thin(&points, POINTS_PER_CURVE) }
         };
         Ok(shown.into_iter().map(course).collect())

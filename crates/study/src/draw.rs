@@ -41,6 +41,9 @@ const BAND: f64 = 0.12;
 /// Number of points of a curve over time that a picture of this size can show.
 const POINTS_ACROSS: usize = 400;
 
+/// Number of points of all curves over time of a picture.
+const POINTS_IN_ALL: usize = 2400;
+
 /// Lengths of dash and gap; zeros mean a solid line.
 const DASHES: [(i32, i32); 4] = [(0, 0), (8, 4), (2, 3), (12, 3)];
 
@@ -301,7 +304,7 @@ fn inked(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
 fn path(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
     let at = |point: &(f64, f64, Option<f64>)| (placed(point.0, chart.x_log), placed(point.1, chart.y_log));
     let path: Vec<(f64, f64)> = line.points.iter().map(at).collect();
-    if chart.over_time { steps(&thin(&path, POINTS_ACROSS)) } else { path }
+    if chart.over_time { steps(&thin(&path, POINTS_ACROSS.min(POINTS_IN_ALL / chart.lines.len()))) } else { path }
 }
 
 /// Returns the outline of the 95 % confidence band of a line; empty with a single place or seed.

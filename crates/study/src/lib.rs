@@ -24,6 +24,8 @@ mod mistakes;
 mod outcome;
 mod page;
 mod plan;
+#[cfg(test)]
+mod provenance;
 mod results;
 mod study;
 mod units;

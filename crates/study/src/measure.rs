@@ -1,5 +1,7 @@
 //! Quantities of a run, with the names used in checks.
 
+use std::borrow::Cow;
+
 use bentpipe_lab::RunOutput;
 use bentpipe_outcome::FlowSeries;
 use serde_json::{Map, Value};
@@ -81,6 +83,8 @@ pub enum Curve {
     Retransmitted,
     /// Number of acknowledged segments.
     Acked,
+    /// Segments acknowledged per second, over the last second, every half second.
+    Throughput,
 }
 
 /// A property of a curve.
@@ -115,16 +119,30 @@ impl Curve {
     }
 
     /// Returns the points of the curve for a flow.
-    pub fn points(self, of: &FlowSeries) -> &[(f64, f64)] {
-        match self {
+    pub fn points(self, of: &FlowSeries) -> Cow<'_, [(f64, f64)]> {
+        Cow::Borrowed(match self {
             Self::Cwnd => &of.cwnd,
             Self::Ssthresh => &of.ssthresh,
             Self::Srtt => &of.srtt_ms,
             Self::Sent => &of.sent,
             Self::Retransmitted => &of.retransmitted,
             Self::Acked => &of.acked,
-        }
+            Self::Throughput => return Cow::Owned(throughput(&of.acked)),
+        })
     }
+}
+
+/// Returns how many segments were acknowledged per second, from the number of acknowledged segments.
+fn throughput(acked: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let Some(&(end, _)) = acked.last() else { return Vec::new() };
+    let acked_by = |time: f64| at(acked, time).unwrap_or(0.0);
+    let times = (2..).map(|half| f64::from(half) / 2.0).take_while(|time| *time <= end);
+    times.map(|time| (time, acked_by(time) - acked_by(time - 1.0))).collect()
+}
+
+/// Returns the value of a step curve at a time; `None` before its first point.
+fn at(points: &[(f64, f64)], time: f64) -> Option<f64> {
+    points[..points.partition_point(|point| point.0 <= time)].last().map(|point| point.1)
 }
 
 /// Words in a quantity that select a property of a curve.
@@ -317,7 +335,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 impl Moment {
     /// Returns the value over several flows; `None` if one flow has none.
     fn over(self, flows: &[&FlowSeries], curve: Curve) -> Option<f64> {
-        let values: Vec<f64> = flows.iter().filter_map(|flow| self.value(curve.points(flow))).collect();
+        let values: Vec<f64> = flows.iter().filter_map(|flow| self.value(&curve.points(flow))).collect();
         if values.len() < flows.len() {
             return None;
         }
@@ -329,8 +347,7 @@ impl Moment {
     }
 
     fn value(self, points: &[(f64, f64)]) -> Option<f64> {
-        let at =
-            |time: f64| points[..points.partition_point(|point| point.0 <= time)].last().map(|point| point.1);
+        let at = |time: f64| at(points, time);
         let between = |from: f64, to: f64| {
             let inside =
                 points.iter().filter(move |point| point.0 > from && point.0 <= to).map(|point| point.1);
@@ -407,6 +424,15 @@ mod tests {
         assert_eq!(value("carried_bps(x, medium=m.reverse)"), Some(7.0));
         assert_eq!(value("carried_bps(x, medium=m)"), None);
         assert_eq!(value("nonsense(x)"), None);
+    }
+
+    /// Ten segments arrive in the second that ends at 1 s, none in the next, and two in the last.
+    #[test]
+    fn throughput_counts_the_segments_of_a_second() {
+        let acked = [(0.2, 4.0), (0.9, 10.0), (2.4, 11.0), (2.5, 12.0), (3.0, 12.0)];
+        let expected = [(1.0, 10.0), (1.5, 6.0), (2.0, 0.0), (2.5, 2.0), (3.0, 2.0)];
+        assert_eq!(throughput(&acked), expected);
+        assert_eq!(throughput(&[]), []);
     }
 
     #[test]
