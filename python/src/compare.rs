@@ -8,8 +8,10 @@ use std::sync::PoisonError;
 
 use bentpipe_cli::embed;
 use bentpipe_lab::table::{Look, comparison as as_text};
-use bentpipe_lab::{Comparison, Measured, Point, Prepared, Sample, Vary, Wish, columns, lacking, threads};
-use bentpipe_table::{Keeper, Kept, Kind, batch, decode, encode, from_bytes, measure, to_bytes};
+use bentpipe_lab::{
+    Comparison, Measured, Origin, Point, Prepared, Sample, Vary, Wish, WithOrigin, columns, lacking, threads,
+};
+use bentpipe_table::{Keeper, Kept, Kind, RecordBatch, batch, decode, encode, from_bytes, measure, to_bytes};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -22,6 +24,7 @@ use crate::watch::Watcher;
 #[pyclass(frozen, name = "Sweep", module = "bentpipe")]
 pub struct PySweep {
     prepared: Prepared,
+    origin: Origin,
     threads: usize,
     keeper: Mutex<Option<Keeper>>,
 }
@@ -68,9 +71,10 @@ impl PySweep {
         let wish =
             Wish { draft, set, cc, baseline: None, vary: self::vary(vary)?, seed, seeds, threads, memory };
         let prepared = wish.prepare().map_err(fault::request)?;
+        let origin = embed::origin(wish.draft.files());
         let keeper =
             keep.map(|folder| Keeper::open(&folder, &prepared)).transpose().map_err(fault::request)?;
-        Ok(Self { prepared, threads, keeper: Mutex::new(keeper) })
+        Ok(Self { prepared, origin, threads, keeper: Mutex::new(keeper) })
     }
 
     /// Returns the number of all runs.
@@ -208,7 +212,8 @@ impl PySweep {
 
     fn comparison(&self, done: Vec<(Point, Sample)>, failed: Option<String>) -> PyComparison {
         let comparison = Comparison::new(&self.prepared.plan, done);
-        PyComparison { prepared: self.prepared.clone(), comparison, threads: self.threads, failed }
+        let (prepared, origin) = (self.prepared.clone(), self.origin.clone());
+        PyComparison { prepared, origin, comparison, threads: self.threads, failed }
     }
 }
 
@@ -216,6 +221,7 @@ impl PySweep {
 #[pyclass(frozen, name = "NativeComparison", module = "bentpipe")]
 pub struct PyComparison {
     prepared: Prepared,
+    origin: Origin,
     comparison: Comparison,
     threads: usize,
     failed: Option<String>,
@@ -226,7 +232,8 @@ impl PyComparison {
     /// Returns the document of `bentpipe compare --json`.
     #[getter]
     fn json(&self) -> PyResult<String> {
-        serde_json::to_string(&self.comparison).map_err(fault::work)
+        serde_json::to_string(&WithOrigin { document: &self.comparison, origin: &self.origin })
+            .map_err(fault::work)
     }
 
     /// Returns one row per run.
@@ -273,20 +280,19 @@ impl PyComparison {
     }
 
     fn write_csv(&self, path: PathBuf) -> PyResult<()> {
-        embed::write_csv(&path, &self.comparison).map_err(fault::of_command)
+        embed::write_csv(&path, (&self.comparison, &self.origin)).map_err(fault::of_command)
     }
 
     fn write_parquet(&self, path: PathBuf) -> PyResult<()> {
-        let more = [("bentpipe.scenario", self.toml())];
-        let batch = batch(Kind::Runs, columns::runs(&self.comparison), &more);
-        embed::write_table(&path, &batch).map_err(fault::of_command)
+        embed::write_table(&path, &self.batch(Kind::Runs, columns::runs(&self.comparison)))
+            .map_err(fault::of_command)
     }
 
     fn write_report(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         let of = (self.prepared.clone(), &self.comparison);
-        let command = "bentpipe.compare(...) in Python";
+        let told = ("bentpipe.compare(...) in Python", &self.origin);
         let written =
-            py.detach(|| embed::write_comparison(&path, of, (self.threads, Default::default()), command));
+            py.detach(|| embed::write_comparison(&path, of, (self.threads, Default::default()), told));
         written.map_err(fault::of_command)
     }
 
@@ -297,6 +303,10 @@ impl PyComparison {
 
 impl PyComparison {
     fn table(&self, kind: Kind, columns: Vec<columns::Column>) -> PyTable {
-        PyTable::of(batch(kind, columns, &[("bentpipe.scenario", self.toml())]))
+        PyTable::of(self.batch(kind, columns))
+    }
+
+    fn batch(&self, kind: Kind, columns: Vec<columns::Column>) -> RecordBatch {
+        batch(kind, columns, &embed::metadata((&self.prepared.base, &self.origin)))
     }
 }

@@ -7,7 +7,8 @@ use bentpipe_cli::embed::{self, Growing};
 use bentpipe_lab::columns::{self, Part};
 use bentpipe_lab::table::{Look, outcome};
 use bentpipe_lab::{
-    Names, Place, RunError, RunOutput, RunRequest, check, check_memory, check_only, lacking, simulate,
+    Names, Origin, Place, RunError, RunOutput, RunRequest, WithOrigin, check, check_memory, check_only,
+    lacking, simulate,
 };
 use bentpipe_outcome::Observer;
 use bentpipe_scenario::Scenario;
@@ -24,6 +25,7 @@ use crate::watch::Watcher;
 #[pyclass(frozen, name = "Run", module = "bentpipe")]
 pub struct PyRun {
     scenario: Scenario,
+    origin: Origin,
     run: RunOutput,
     trace: Option<(SchemaRef, Vec<RecordBatch>)>,
     lacking: Vec<String>,
@@ -66,7 +68,9 @@ pub fn run(
     memory: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<PyRun> {
-    let scenario = scenario.draft.scenario_for(seed).map_err(fault::request)?;
+    let draft = &scenario.draft;
+    let scenario = draft.scenario_for(seed).map_err(fault::request)?;
+    let origin = embed::origin(draft.files());
     check_memory(&scenario, 1, memory).map_err(fault::request)?;
     check(&scenario, &Place::Senders).map_err(fault::of_run)?;
     let only = trace.clone().unwrap_or_default();
@@ -78,20 +82,22 @@ pub fn run(
     let watcher = Watcher::new(progress);
     let lacking = lacking(&scenario);
     let done = py.detach(|| {
-        catch_unwind(AssertUnwindSafe(|| work(&scenario, (trace.is_some(), &only), files, &watcher)))
-            .unwrap_or_else(|panic| Err(fault::of_panic(panic)))
+        catch_unwind(AssertUnwindSafe(|| {
+            work((&scenario, &origin), (trace.is_some(), &only), files, &watcher)
+        }))
+        .unwrap_or_else(|panic| Err(fault::of_panic(panic)))
     });
     if let Some(error) = watcher.error() {
         return Err(error);
     }
     let (run, trace) = done?;
-    Ok(PyRun { scenario, run, trace, lacking })
+    Ok(PyRun { scenario, origin, run, trace, lacking })
 }
 
 type Done = (RunOutput, Option<(SchemaRef, Vec<RecordBatch>)>);
 
 fn work(
-    scenario: &Scenario,
+    of @ (scenario, _): (&Scenario, &Origin),
     (traced, only): (bool, &[String]),
     files: Files,
     watcher: &Watcher,
@@ -137,27 +143,21 @@ fn work(
         files.trace.map(|(file, _)| file).into_iter().chain(files.pcap.map(|(file, _)| file));
     files_finished.try_for_each(Growing::finish).map_err(fault::of_command)?;
     if let Some(path) = files.report {
-        embed::write_run(&path, (scenario, &run), "bentpipe.run(...) in Python")
-            .map_err(fault::of_command)?;
+        embed::write_run(&path, of, &run, "bentpipe.run(...) in Python").map_err(fault::of_command)?;
     }
     if let Some(path) = files.out {
-        embed::write_table(&path, &flows(scenario, &run)).map_err(fault::of_command)?;
+        embed::write_table(&path, &part(of, &run, Part::Flows)).map_err(fault::of_command)?;
     }
     Ok((run, trace))
 }
 
-fn flows(scenario: &Scenario, run: &RunOutput) -> RecordBatch {
-    batch(
-        Kind::Run,
-        columns::outcome(&run.outcome, Part::Flows),
-        &[("bentpipe.scenario", scenario.to_toml())],
-    )
+fn part(of: (&Scenario, &Origin), run: &RunOutput, part: Part) -> RecordBatch {
+    batch(Kind::Run, columns::outcome(&run.outcome, part), &embed::metadata(of))
 }
 
 impl PyRun {
     fn part(&self, part: Part) -> PyTable {
-        let more = [("bentpipe.scenario", self.scenario.to_toml())];
-        PyTable::of(batch(Kind::Run, columns::outcome(&self.run.outcome, part), &more))
+        PyTable::of(self::part((&self.scenario, &self.origin), &self.run, part))
     }
 }
 
@@ -166,7 +166,8 @@ impl PyRun {
     /// Returns the document of `bentpipe run --json`.
     #[getter]
     fn json(&self) -> PyResult<String> {
-        serde_json::to_string(&self.run.outcome).map_err(fault::work)
+        serde_json::to_string(&WithOrigin { document: &self.run.outcome, origin: &self.origin })
+            .map_err(fault::work)
     }
 
     #[getter]

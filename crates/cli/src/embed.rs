@@ -66,16 +66,18 @@ pub fn write_studies(folder: &Path, outcomes: &[StudyOutcome]) -> Result<(), Fai
 /// If it cannot be drawn or written, or the path holds a file of another kind.
 pub fn write_run(
     path: &Path,
-    (scenario, run): (&Scenario, &RunOutput),
+    of: (&Scenario, &Origin),
+    run: &RunOutput,
     command: &str,
 ) -> Result<(), Failure> {
-    let (provenance, world) = (run::provenance((scenario, &build()), command), run::world(scenario)?);
+    let (provenance, world) = (run::provenance(of, command), run::world(of.0)?);
     let page = RunPage { provenance: &provenance, world: &world, outcome: &run.outcome, series: &run.series };
     let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
     Target::open(path, Kind::Report)?.write(html.as_bytes())
 }
 
-/// Writes the file of `compare --report`; it runs each algorithm once more, for curves over time.
+/// Writes the file of `compare --report`; it runs each algorithm once more, for curves over time. `told` is the command that made the
+/// comparison, and its origin.
 ///
 /// # Errors
 /// If it cannot be drawn or written, or the path holds a file of another kind.
@@ -83,26 +85,31 @@ pub fn write_comparison(
     path: &Path,
     (prepared, comparison): (Prepared, &Comparison),
     (threads, stop): (usize, Arc<AtomicBool>),
-    command: &str,
+    told: (&str, &Origin),
 ) -> Result<(), Failure> {
     let target = Target::open(path, Kind::Report)?;
-    let html = compare::page((prepared, comparison), (threads, &Interrupt::of(stop)), (command, &build()))?;
+    let html = compare::page((prepared, comparison), (threads, &Interrupt::of(stop)), told)?;
     target.write(html.as_bytes())
 }
 
-/// Returns the build of this library, for results whose files the caller read.
-fn build() -> Origin {
-    origin::of(FilesRead::new())
+/// Returns the origin of a result for which these files were read.
+pub fn origin(files: FilesRead) -> Origin {
+    origin::of(files)
+}
+
+/// Returns scenario and origin of a result, for the metadata of a table.
+pub fn metadata(of: (&Scenario, &Origin)) -> Vec<(&'static str, String)> {
+    tables::metadata(of)
 }
 
 /// Writes the file of `compare --csv`.
 ///
 /// # Errors
 /// If it cannot be written, or the path holds a file of another kind.
-pub fn write_csv(path: &Path, comparison: &Comparison) -> Result<(), Failure> {
+pub fn write_csv(path: &Path, of: (&Comparison, &Origin)) -> Result<(), Failure> {
     let target = Target::open(path, Kind::Runs)?;
     let mut bytes = Vec::new();
-    csv_table::write((comparison, &build()), &mut bytes).map_err(|error| Failure::Work(error.to_string()))?;
+    csv_table::write(of, &mut bytes).map_err(|error| Failure::Work(error.to_string()))?;
     target.write(&bytes)
 }
 

@@ -62,7 +62,7 @@ pub fn write_columns(target: Target, of: (&Scenario, &Origin), columns: Vec<Colu
 }
 
 /// Scenario and origin, for the metadata of a table.
-fn metadata((scenario, origin): (&Scenario, &Origin)) -> Vec<(&'static str, String)> {
+pub fn metadata((scenario, origin): (&Scenario, &Origin)) -> Vec<(&'static str, String)> {
     [("bentpipe.scenario", scenario.to_toml())].into_iter().chain(origin.metadata()).collect()
 }
 

@@ -304,7 +304,11 @@ fn inked(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
 fn path(line: &ChartLine, chart: &Chart) -> Vec<(f64, f64)> {
     let at = |point: &(f64, f64, Option<f64>)| (placed(point.0, chart.x_log), placed(point.1, chart.y_log));
     let path: Vec<(f64, f64)> = line.points.iter().map(at).collect();
-    if chart.over_time { steps(&thin(&path, POINTS_ACROSS.min(POINTS_IN_ALL / chart.lines.len()))) } else { path }
+    if chart.over_time {
+        steps(&thin(&path, POINTS_ACROSS.min(POINTS_IN_ALL / chart.lines.len())))
+    } else {
+        path
+    }
 }
 
 /// Returns the outline of the 95 % confidence band of a line; empty with a single place or seed.
