@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use bentpipe_cli::embed;
+use bentpipe_cli::embed::{self, Made, Shown};
 use bentpipe_lab::table::{Look, comparison as as_text};
 use bentpipe_lab::{
-    Comparison, Measured, Origin, Point, Prepared, Sample, Vary, Wish, WithOrigin, columns, lacking, threads,
+    Comparison, Measured, Origin, Point, Prepared, Sample, Vary, Wish, WithOrigin, Workers, columns, lacking,
+    threads,
 };
 use bentpipe_table::{Keeper, Kept, Kind, RecordBatch, batch, decode, encode, from_bytes, measure, to_bytes};
 use pyo3::prelude::*;
@@ -113,9 +113,8 @@ impl PySweep {
         let watcher = Watcher::new(progress);
         let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
         let measured = py.detach(|| {
-            measure((&self.prepared, self.threads), keeper, &watcher.stop, |progress| {
-                watcher.observe(progress)
-            })
+            let workers = Workers { threads: self.threads, stop: Arc::clone(&watcher.stop) };
+            measure(&self.prepared, keeper, &workers, |progress| watcher.observe(progress))
         });
         let Measured { done, failed } = measured.map_err(fault::work)?;
         let stopped = watcher.error().map(|error| error.into_value(py).into_any());
@@ -133,12 +132,8 @@ impl PySweep {
         let chosen = chosen.ok_or_else(wrong)?;
         let watcher = Watcher::new(None);
         let measured = py.detach(|| {
-            self.prepared.measure(
-                (chosen, 1),
-                &watcher.stop,
-                |_, _| Ok(()),
-                |progress| watcher.observe(progress),
-            )
+            let workers = Workers { threads: 1, stop: Arc::clone(&watcher.stop) };
+            self.prepared.measure(chosen, &workers, |_, _| Ok(()), |progress| watcher.observe(progress))
         });
         if let Some(error) = watcher.error() {
             return Err(error);
@@ -289,10 +284,9 @@ impl PyComparison {
     }
 
     fn write_report(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        let of = (self.prepared.clone(), &self.comparison);
-        let told = ("bentpipe.compare(...) in Python", &self.origin);
-        let written =
-            py.detach(|| embed::write_comparison(&path, of, (self.threads, Default::default()), told));
+        let made = Made { command: "bentpipe.compare(...) in Python", origin: &self.origin };
+        let shown = Shown { comparison: &self.comparison, threads: self.threads, made };
+        let written = py.detach(|| embed::write_comparison(&path, self.prepared.clone(), shown));
         written.map_err(fault::of_command)
     }
 

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use bentpipe_cli::embed::{self, Growing};
+use bentpipe_cli::embed::{self, Growing, Made};
 use bentpipe_lab::columns::{self, Part};
 use bentpipe_lab::table::{Look, outcome};
 use bentpipe_lab::{
@@ -83,7 +83,7 @@ pub fn run(
     let lacking = lacking(&scenario);
     let done = py.detach(|| {
         catch_unwind(AssertUnwindSafe(|| {
-            work((&scenario, &origin), (trace.is_some(), &only), files, &watcher)
+            work((&scenario, &origin), trace.is_some().then_some(&only), files, &watcher)
         }))
         .unwrap_or_else(|panic| Err(fault::of_panic(panic)))
     });
@@ -97,13 +97,13 @@ pub fn run(
 type Done = (RunOutput, Option<(SchemaRef, Vec<RecordBatch>)>);
 
 fn work(
-    of @ (scenario, _): (&Scenario, &Origin),
-    (traced, only): (bool, &[String]),
+    of @ (scenario, origin): (&Scenario, &Origin),
+    only: Option<&Vec<String>>,
     files: Files,
     watcher: &Watcher,
 ) -> PyResult<Done> {
     let names = Names::of(scenario).map_err(|error| fault::of_run(error.into()))?;
-    let mut memory = traced.then(|| Trace::in_memory(&names));
+    let mut memory = only.map(|_| Trace::in_memory(&names));
     let (mut table, mut lines) = (None, None);
     if let Some((file, as_table)) = &files.trace {
         match as_table {
@@ -125,7 +125,7 @@ fn work(
     let wanted = RunRequest {
         series: files.report.is_some(),
         trace: lines,
-        only,
+        only: only.map_or(&[], Vec::as_slice),
         packets: packets.transpose()?,
         observer: observed.then_some(&mut observers as &mut dyn Observer),
         stop: Some(&watcher.stop),
@@ -143,7 +143,8 @@ fn work(
         files.trace.map(|(file, _)| file).into_iter().chain(files.pcap.map(|(file, _)| file));
     files_finished.try_for_each(Growing::finish).map_err(fault::of_command)?;
     if let Some(path) = files.report {
-        embed::write_run(&path, of, &run, "bentpipe.run(...) in Python").map_err(fault::of_command)?;
+        embed::write_run(&path, scenario, &run, Made { command: "bentpipe.run(...) in Python", origin })
+            .map_err(fault::of_command)?;
     }
     if let Some(path) = files.out {
         embed::write_table(&path, &part(of, &run, Part::Flows)).map_err(fault::of_command)?;

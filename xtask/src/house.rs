@@ -322,6 +322,8 @@ pub const IMPURE_MODULES: &[&str] = &["env", "fs", "net", "os", "process", "thre
 pub const PURE_ATTRIBUTE: &str =
     "#![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]";
 
+/// Arguments of a function, its receiver and the members of tuples included; as `too-many-arguments-threshold` in clippy.toml.
+pub const FUNCTION_ARGUMENTS: usize = 5;
 /// Maximum lines between the braces of a function.
 pub const FUNCTION_LINES: usize = 70;
 

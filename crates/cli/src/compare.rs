@@ -2,8 +2,8 @@
 
 use bentpipe_lab::report::{ComparePage, Example};
 use bentpipe_lab::{
-    Cell, Comparison, Measured, Origin, Plan, Prepared, RunRequest, Setting, Wish, WithOrigin, csv_table,
-    most_telling, run_all, simulate, table, threads, unless_stopped,
+    Cell, Comparison, Measured, Origin, Plan, Prepared, RunRequest, Setting, Wish, WithOrigin, Workers,
+    csv_table, most_telling, run_all, simulate, table, threads, unless_stopped,
 };
 use bentpipe_scenario::Scenario;
 
@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Kind, Target};
 use crate::progress::Bar;
+use crate::run::Made;
 use crate::tables::{self, Keeper};
 use crate::{origin, run, show};
 
@@ -87,20 +88,17 @@ fn prepare(args: &CompareArgs) -> Result<Work, Failure> {
 fn work(prepared: &mut Work, interrupt: &Interrupt) -> Result<(Comparison, Option<String>), Failure> {
     let bar = Bar::new("Comparing", interrupt);
     let keeper = prepared.keeper.take();
-    let of = (&prepared.prepared, prepared.threads);
-    let (stop, observe) = (interrupt.shared(), |progress| bar.observe(progress));
+    let workers = Workers { threads: prepared.threads, stop: interrupt.shared() };
+    let (prepared, observe) = (&prepared.prepared, |progress| bar.observe(progress));
     let measured = match keeper {
-        Some(keeper) => tables::measure(of, keeper, &stop, observe),
-        None => {
-            let all = (prepared.prepared.plan.points(), prepared.threads);
-            Ok(prepared.prepared.measure(all, &stop, |_, _| Ok(()), observe))
-        }
+        Some(keeper) => tables::measure(prepared, keeper, &workers, observe),
+        None => Ok(prepared.measure(prepared.plan.points(), &workers, |_, _| Ok(()), observe)),
     };
     drop(bar);
     let Measured { done, failed } = measured?;
-    let failed = failed
-        .map(|(point, why)| format!("{why}\nIt fails again with: {}", prepared.prepared.replay(&point)));
-    Ok((Comparison::new(&prepared.prepared.plan, done), failed))
+    let failed =
+        failed.map(|(point, why)| format!("{why}\nIt fails again with: {}", prepared.replay(&point)));
+    Ok((Comparison::new(&prepared.plan, done), failed))
 }
 
 fn write_files(work: Work, comparison: &Comparison, interrupt: &Interrupt) -> Result<(), Failure> {
@@ -119,23 +117,31 @@ fn write_files(work: Work, comparison: &Comparison, interrupt: &Interrupt) -> Re
         tables::write_runs(target, (&work.prepared.base, &work.origin), comparison)?;
     }
     if let Some(target) = work.report {
-        let of = (work.threads, interrupt);
-        let html = page((work.prepared, comparison), of, (&output::typed(), &work.origin))?;
+        let made = Made { command: &output::typed(), origin: &work.origin };
+        let html = page(work.prepared, Shown { comparison, threads: work.threads, made }, interrupt)?;
         target.write(html.as_bytes())?;
     }
     Ok(())
 }
 
-/// The report of a comparison that `command` made.
-pub fn page(
-    (prepared, comparison): (Prepared, &Comparison),
-    (threads, interrupt): (usize, &Interrupt),
-    (command, origin): (&str, &Origin),
-) -> Result<String, Failure> {
+/// What a report shows of a comparison.
+#[derive(Clone, Copy)]
+pub struct Shown<'a> {
+    /// The comparison.
+    pub comparison: &'a Comparison,
+    /// Threads for the examples.
+    pub threads: usize,
+    /// How it was made.
+    pub made: Made<'a>,
+}
+
+/// The report of a comparison.
+pub fn page(prepared: Prepared, shown: Shown<'_>, interrupt: &Interrupt) -> Result<String, Failure> {
     let Prepared { plan, scenarios, base } = prepared;
+    let comparison = shown.comparison;
     let world = run::world(drawn((&plan, &scenarios), comparison).unwrap_or(&base))?;
-    let examples = examples(&plan, scenarios, (comparison, threads, interrupt));
-    let provenance = run::provenance((&base, origin), command);
+    let examples = examples(&plan, scenarios, shown, interrupt);
+    let provenance = run::provenance(&base, shown.made);
     let page = ComparePage { provenance: &provenance, world: &world, comparison, examples: &examples };
     page.render().map_err(|error| Failure::Work(format!("report: {error}")))
 }
@@ -147,8 +153,8 @@ fn drawn<'a>((plan, scenarios): (&Plan, &'a [Scenario]), comparison: &Comparison
 }
 
 /// One run of each algorithm over time, where the algorithms differ most.
-fn examples(plan: &Plan, scenarios: Vec<Scenario>, of: (&Comparison, usize, &Interrupt)) -> Vec<Example> {
-    let (comparison, threads, interrupt) = of;
+fn examples(plan: &Plan, scenarios: Vec<Scenario>, shown: Shown<'_>, interrupt: &Interrupt) -> Vec<Example> {
+    let Shown { comparison, threads, .. } = shown;
     let Some(vary) = most_telling(comparison).map(<[Setting]>::to_vec).filter(|_| !interrupt.wanted()) else {
         return Vec::new();
     };

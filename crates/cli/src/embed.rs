@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use bentpipe_lab::report::RunPage;
 use bentpipe_lab::{Comparison, Origin, Prepared, RunOutput, csv_table};
@@ -13,9 +12,11 @@ use clap::ValueEnum;
 use serde_json::Value;
 
 use crate::args::Listed;
+pub use crate::compare::Shown;
 pub use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{Kind, Target};
+pub use crate::run::Made;
 use crate::{compare, list as lists, origin, paper, run, tables};
 
 /// Returns the document of `list WHAT --json`.
@@ -64,31 +65,20 @@ pub fn write_studies(folder: &Path, outcomes: &[StudyOutcome]) -> Result<(), Fai
 ///
 /// # Errors
 /// If it cannot be drawn or written, or the path holds a file of another kind.
-pub fn write_run(
-    path: &Path,
-    of: (&Scenario, &Origin),
-    run: &RunOutput,
-    command: &str,
-) -> Result<(), Failure> {
-    let (provenance, world) = (run::provenance(of, command), run::world(of.0)?);
+pub fn write_run(path: &Path, scenario: &Scenario, run: &RunOutput, made: Made<'_>) -> Result<(), Failure> {
+    let (provenance, world) = (run::provenance(scenario, made), run::world(scenario)?);
     let page = RunPage { provenance: &provenance, world: &world, outcome: &run.outcome, series: &run.series };
     let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
     Target::open(path, Kind::Report)?.write(html.as_bytes())
 }
 
-/// Writes the file of `compare --report`; it runs each algorithm once more, for curves over time. `told` is the command that made the
-/// comparison, and its origin.
+/// Writes the file of `compare --report`; it runs each algorithm once more, for curves over time.
 ///
 /// # Errors
 /// If it cannot be drawn or written, or the path holds a file of another kind.
-pub fn write_comparison(
-    path: &Path,
-    (prepared, comparison): (Prepared, &Comparison),
-    (threads, stop): (usize, Arc<AtomicBool>),
-    told: (&str, &Origin),
-) -> Result<(), Failure> {
+pub fn write_comparison(path: &Path, prepared: Prepared, shown: Shown<'_>) -> Result<(), Failure> {
     let target = Target::open(path, Kind::Report)?;
-    let html = compare::page((prepared, comparison), (threads, &Interrupt::of(stop)), told)?;
+    let html = compare::page(prepared, shown, &Interrupt::of(Arc::default()))?;
     target.write(html.as_bytes())
 }
 

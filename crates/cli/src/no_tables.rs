@@ -2,11 +2,9 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use bentpipe_lab::columns::Column;
-use bentpipe_lab::{Comparison, Measured, Origin, Prepared, Progress, RunOutput};
+use bentpipe_lab::{Comparison, Measured, Origin, Prepared, Progress, RunOutput, Workers};
 use bentpipe_scenario::Scenario;
 
 use crate::absent;
@@ -29,9 +27,9 @@ pub fn keeper(_: &Path, _: &Prepared) -> Result<Keeper, Failure> {
 }
 
 pub fn measure(
-    _: (&Prepared, usize),
+    _: &Prepared,
     _: Keeper,
-    _: &Arc<AtomicBool>,
+    _: &Workers,
     _: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Measured, Failure> {
     refuse()

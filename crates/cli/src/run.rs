@@ -116,15 +116,24 @@ fn write_lines(
     target.write(&bytes)
 }
 
-/// Where a report of `scenario` that `command` made comes from.
-pub fn provenance((scenario, origin): (&Scenario, &Origin), command: &str) -> Provenance {
+/// How a result was made.
+#[derive(Clone, Copy)]
+pub struct Made<'a> {
+    /// The command that makes it again.
+    pub command: &'a str,
+    /// Build and input files.
+    pub origin: &'a Origin,
+}
+
+/// Where a report of `scenario` comes from.
+pub fn provenance(scenario: &Scenario, made: Made<'_>) -> Provenance {
     Provenance {
         scenario: scenario.name.clone(),
         title: scenario.title.clone(),
         toml: scenario.to_toml(),
-        command: command.to_owned(),
+        command: made.command.to_owned(),
         version: env!("CARGO_PKG_VERSION").into(),
-        origin: origin.clone(),
+        origin: made.origin.clone(),
     }
 }
 
@@ -181,7 +190,8 @@ fn finish(files: Files, (scenario, origin): (&Scenario, &Origin), run: &RunOutpu
         write_lines(file, (scenario, origin), paths)?;
     }
     let Some(target) = files.report else { return Ok(()) };
-    let (provenance, world) = (provenance((scenario, origin), &output::typed()), world(scenario)?);
+    let made = Made { command: &output::typed(), origin };
+    let (provenance, world) = (provenance(scenario, made), world(scenario)?);
     let page = RunPage { provenance: &provenance, world: &world, outcome: &run.outcome, series: &run.series };
     let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
     target.write(html.as_bytes())

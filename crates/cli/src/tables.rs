@@ -3,11 +3,9 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use bentpipe_lab::columns::{self, Column, Part};
-use bentpipe_lab::{Comparison, Measured, Names, Origin, Prepared, Progress, RunError, RunOutput};
+use bentpipe_lab::{Comparison, Measured, Names, Origin, Prepared, Progress, RunError, RunOutput, Workers};
 use bentpipe_scenario::Scenario;
 pub use bentpipe_table::{Keeper, Trace};
 use bentpipe_table::{Kind as Rows, Parquet, RecordBatch, SchemaRef, TraceError, batch};
@@ -27,12 +25,12 @@ pub fn keeper(folder: &Path, prepared: &Prepared) -> Result<Keeper, Failure> {
 
 /// Measures the runs of a comparison that `keeper` does not have.
 pub fn measure(
-    of: (&Prepared, usize),
+    prepared: &Prepared,
     keeper: Keeper,
-    stop: &Arc<AtomicBool>,
+    workers: &Workers,
     observe: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Measured, Failure> {
-    bentpipe_table::measure(of, Some(keeper), stop, observe).map_err(Failure::Work)
+    bentpipe_table::measure(prepared, Some(keeper), workers, observe).map_err(Failure::Work)
 }
 
 /// Opens the table of a trace.

@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_mac::Medium;
-use bentpipe_net::{ConfigError, Link, LinkConfig, LinkStats};
+use bentpipe_net::{ConfigError, Draws, Link, LinkConfig, LinkStats};
 
 use crate::frame::Frame;
 use crate::path::{Channel, Hop};
@@ -147,7 +147,8 @@ impl Chain {
     ) -> Result<(), ConfigError> {
         self.advance(now);
         if let Stage::Link(link) = &mut self.stages[index] {
-            link.reconfigure(now, (change.before, change.after), (change.seed, change.stream))?;
+            let draws = Draws { seed: change.seed, name: change.stream };
+            link.reconfigure(now, change.before, change.after, draws)?;
         }
         self.collect_dropped(index);
         Ok(())

@@ -39,7 +39,7 @@ pub use metric::Metric;
 pub use origin::{Build, Origin, WithOrigin};
 pub use paired::Difference;
 pub use plan::{BadSetting, Cell, Plan, Point, Setting, Value, Vary};
-pub use pool::{Progress, run_all, threads};
+pub use pool::{Progress, Workers, run_all, threads};
 pub use room::check_memory;
 pub use simulate::{
     File, Place, RunError, RunOutput, RunRequest, check, check_only, simulate, unless_stopped,

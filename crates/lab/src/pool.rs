@@ -29,6 +29,15 @@ impl Progress {
     }
 }
 
+/// Threads of a work, and the flag that stops it.
+#[derive(Clone, Debug)]
+pub struct Workers {
+    /// Number of threads.
+    pub threads: usize,
+    /// Set by another thread to stop early.
+    pub stop: Arc<AtomicBool>,
+}
+
 /// Interval at which the observer is called while no item finishes.
 const TICK: Duration = Duration::from_millis(100);
 

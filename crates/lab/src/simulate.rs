@@ -153,7 +153,7 @@ pub fn simulate(scenario: &Scenario, wanted: RunRequest<'_>) -> Result<RunOutput
     let result = if wanted.trace.is_none() && wanted.packets.is_none() && wanted.observer.is_none() {
         bentpipe_sim::run(scenario, &options)?
     } else {
-        watched((scenario, &options), (wanted.trace, wanted.only, wanted.packets), wanted.observer)?
+        watched(scenario, &options, wanted)?
     };
     match result.ended {
         Ended::Stopped => Err(RunError::Stopped),
@@ -162,10 +162,11 @@ pub fn simulate(scenario: &Scenario, wanted: RunRequest<'_>) -> Result<RunOutput
 }
 
 fn watched(
-    (scenario, options): (&Scenario, &RunOptions<'_>),
-    (trace, only, packets): (Option<File>, &[String], Option<(File, Place)>),
-    observer: Option<&mut dyn Observer>,
+    scenario: &Scenario,
+    options: &RunOptions<'_>,
+    wanted: RunRequest<'_>,
 ) -> Result<RunResult, RunError> {
+    let RunRequest { trace, only, packets, observer, .. } = wanted;
     let names = Names::of(scenario)?;
     let packets = match packets {
         None => None,

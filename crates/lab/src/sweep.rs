@@ -2,15 +2,13 @@
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use bentpipe_scenario::{Draft, Scenario, own_algorithms};
 
 use crate::comparison::Sample;
 use crate::metric::Metric;
 use crate::plan::{Cell, Plan, Point, Vary};
-use crate::pool::{Progress, run_all};
+use crate::pool::{Progress, Workers, run_all};
 use crate::room::check_memory;
 use crate::simulate::{Place, RunError, RunRequest, check, drawn, simulate, unless_stopped};
 
@@ -179,12 +177,13 @@ impl Prepared {
     /// it.
     pub fn measure(
         &self,
-        (points, threads): (Vec<Point>, usize),
-        stop: &Arc<AtomicBool>,
+        points: Vec<Point>,
+        workers: &Workers,
         keep: impl Fn(&Point, &Sample) -> Result<(), String> + Send + Sync + 'static,
         observe: impl FnMut(Progress) -> ControlFlow<()>,
     ) -> Measured {
-        let (scenarios, stop) = (self.scenarios.clone(), Arc::clone(stop));
+        let Workers { threads, stop } = workers.clone();
+        let scenarios = self.scenarios.clone();
         let left = NonZeroUsize::new(threads / points.len().clamp(1, threads.max(1)));
         let run = move |point: &Point| {
             let wanted = RunRequest {

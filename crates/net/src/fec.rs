@@ -40,6 +40,13 @@ struct Block<P> {
     in_doubt: Vec<InFlight<P>>,
 }
 
+/// What a block is sent over.
+pub(crate) struct Behind<'a, P> {
+    pub line: &'a mut Line,
+    pub flight: &'a mut Flight<P>,
+    pub stats: &'a mut LinkStats,
+}
+
 impl<P: Packet> Fec<P> {
     /// Makes the code of a validated configuration, if it has one.
     pub fn new(config: &LinkConfig) -> Option<Box<Self>> {
@@ -57,12 +64,8 @@ impl<P: Packet> Fec<P> {
     }
 
     /// Sends a packet at `start`, and parity after it if it is the last of its block. Returns the end of both.
-    pub fn send(
-        &mut self,
-        (start, packet): (Instant, P),
-        (line, flight): (&mut Line, &mut Flight<P>),
-        stats: &mut LinkStats,
-    ) -> Instant {
+    pub fn send(&mut self, start: Instant, packet: P, mut path: Behind<'_, P>) -> Instant {
+        let Behind { line, flight, .. } = &mut path;
         let passage = line.carry(start, packet.size(), packet.is_data());
         let block = &mut self.block;
         if block.members == 0 {
@@ -78,7 +81,7 @@ impl<P: Packet> Fec<P> {
             block.in_doubt.push(flying);
         }
         if block.members == self.config.k {
-            return self.close(line.free_at(), (line, flight), stats);
+            return self.close(line.free_at(), path);
         }
         block.closes_at = line.next_start(block.flush_at.max(line.free_at()));
         passage.end
@@ -96,12 +99,8 @@ impl<P: Packet> Fec<P> {
     }
 
     /// Sends the block's parity from `start` on, which decides all pending packets. Returns the end of the transmission.
-    pub fn close(
-        &mut self,
-        start: Instant,
-        (line, flight): (&mut Line, &mut Flight<P>),
-        stats: &mut LinkStats,
-    ) -> Instant {
+    pub fn close(&mut self, start: Instant, path: Behind<'_, P>) -> Instant {
+        let Behind { line, flight, stats } = path;
         let block = &mut self.block;
         let mut end = start;
         for _ in self.config.k..self.config.n {

@@ -32,6 +32,7 @@ pub use config::{ArqConfig, FecConfig, LinkConfig, Reordering};
 pub use error::{ConfigError, check_probability};
 pub use gaps::Gaps;
 pub use ledger::{Dropped, LinkStats, Verdict};
+pub use line::Draws;
 pub use link::{Arrival, Link, Passing};
 pub use loss::{FrameSpan, LOSSES, LooConfig, Loss, LossConfig, LossModel, LutzConfig, Sending};
 pub use opportunity::Opportunities;

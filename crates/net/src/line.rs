@@ -38,6 +38,15 @@ pub(crate) struct Line {
     gaps: Gaps,
 }
 
+/// What a link draws its random numbers from.
+#[derive(Clone, Copy, Debug)]
+pub struct Draws<'a> {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Name of the link.
+    pub name: &'a str,
+}
+
 /// Varying state of a line that is not plain.
 #[derive(Clone, Debug)]
 struct Changes {
@@ -99,7 +108,8 @@ impl Line {
         &mut self,
         now: Instant,
         last_due: Instant,
-        (config, seed, name): (&LinkConfig, u64, &str),
+        config: &LinkConfig,
+        Draws { seed, name }: Draws<'_>,
     ) {
         let mut changes = Changes::new(config, seed, name);
         changes.last_due = last_due;

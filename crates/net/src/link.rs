@@ -3,11 +3,11 @@ use bentpipe_trace::DropCause;
 
 use crate::config::LinkConfig;
 use crate::error::ConfigError;
-use crate::fec::Fec;
+use crate::fec::{Behind, Fec};
 use crate::flight::{Fate, Flight, InFlight};
 use crate::gaps::Gaps;
 use crate::ledger::{Dropped, Ledger, LinkStats, Verdict};
-use crate::line::{Line, Passage};
+use crate::line::{Draws, Line, Passage};
 use crate::loss::LossModel;
 use crate::packet::Packet;
 use crate::path::{Path, admit};
@@ -222,7 +222,7 @@ impl<P: Packet> Link<P> {
         self.path.flight.packets_mut()
     }
 
-    /// Changes the configuration from `from` to `to`, with the random streams of `name` in a run with `seed`.
+    /// Changes the configuration from `from` to `to`, with the random numbers of `draws`.
     ///
     /// Packets in transmission and on the path keep their fate and arrival time. So do packets with a scheduled transmission, as
     /// in first-in-first-out queues. The others follow the new configuration, in the new queue if there is one. Packets do not
@@ -233,19 +233,21 @@ impl<P: Packet> Link<P> {
     pub fn reconfigure(
         &mut self,
         now: Instant,
-        (from, to): (&LinkConfig, &LinkConfig),
-        (seed, name): (u64, &str),
+        from: &LinkConfig,
+        to: &LinkConfig,
+        draws: Draws<'_>,
     ) -> Result<(), ConfigError> {
         to.validate()?;
         self.is_plain = false;
         self.backlog(now);
         self.close_block(now);
         self.path.fec = Fec::new(to);
-        self.path.line.resume(now, self.path.flight.last_due(), (to, seed, name));
+        self.path.line.resume(now, self.path.flight.last_due(), to, draws);
         if to.may_reorder() || !to.preserve_order {
             self.path.flight.allow_reordering();
         }
         if from.queue != to.queue {
+            let Draws { seed, name } = draws;
             let queue = Queue::new(&to.queue, || Rng::stream(seed, &format!("{name}/queue")));
             self.replace_queue(now, queue);
         }
@@ -403,7 +405,7 @@ impl<P: Packet> Link<P> {
         let Self { queue, path: Path { line, flight, fec }, ledger, .. } = self;
         let Some(fec) = fec.as_mut().filter(|fec| fec.closes_at() < Instant::FAR_FUTURE) else { return };
         let start = fec.closes_at().min(line.next_start(now));
-        let end = fec.close(start, (line, flight), ledger.stats_mut());
+        let end = fec.close(start, Behind { line, flight, stats: ledger.stats_mut() });
         if let Queue::Fifo(fifo) = queue {
             fifo.prolong(end);
         }

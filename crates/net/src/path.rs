@@ -3,7 +3,7 @@
 use bentpipe_base::Instant;
 use bentpipe_trace::DropCause;
 
-use crate::fec::Fec;
+use crate::fec::{Behind, Fec};
 use crate::flight::{Flight, InFlight};
 use crate::ledger::{Ledger, LinkStats, Verdict};
 use crate::line::Line;
@@ -101,7 +101,7 @@ impl<P: Packet> Path<P> {
     fn transmit(&mut self, start: Instant, packet: P, stats: &mut LinkStats) -> Instant {
         let Self { line, flight, fec } = self;
         if let Some(fec) = fec {
-            return fec.send((start, packet), (line, flight), stats);
+            return fec.send(start, packet, Behind { line, flight, stats });
         }
         let passage = line.carry(start, packet.size(), packet.is_data());
         flight.push(InFlight { due: passage.due, fate: passage.fate, packet });

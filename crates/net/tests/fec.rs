@@ -3,7 +3,7 @@
 mod common;
 
 use bentpipe_base::{Duration, Rate};
-use bentpipe_net::{FecConfig, Limit, LinkConfig, LossConfig, LossModel, QueueConfig};
+use bentpipe_net::{Draws, FecConfig, Limit, LinkConfig, LossConfig, LossModel, QueueConfig};
 use common::{Bench, losing, low, ms, packet};
 
 const DELAY: Duration = Duration::from_millis(100);
@@ -174,7 +174,7 @@ fn a_change_of_the_link_closes_the_block() {
     let mut bench = Bench::new(&from);
     bench.offer(ms(0), packet(0));
     let to = LinkConfig { fec: None, ..from.clone() };
-    bench.link.reconfigure(ms(10), (&from, &to), (1, "test")).unwrap();
+    bench.link.reconfigure(ms(10), &from, &to, Draws { seed: 1, name: "test" }).unwrap();
     bench.finish();
     assert_eq!(bench.arrivals_ms(), [(111, 0)]);
 }

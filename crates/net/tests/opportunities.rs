@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    ArqConfig, Limit, LinkConfig, Opportunities, Outage, OutageEffect, Outages, QueueConfig, Schedule,
+    ArqConfig, Draws, Limit, LinkConfig, Opportunities, Outage, OutageEffect, Outages, QueueConfig, Schedule,
 };
 use common::{Bench, Probe, ms, packet};
 use proptest::prelude::*;
@@ -138,7 +138,7 @@ fn a_link_that_changes_goes_on_with_the_opportunities_behind_what_was_sent() {
     let mut bench = Bench::new(&from);
     offer(&mut bench, (ms(0), 2, 1500));
     bench.run_until(ms(12));
-    bench.link.reconfigure(ms(12), (&from, &to), (1, "test")).unwrap();
+    bench.link.reconfigure(ms(12), &from, &to, Draws { seed: 1, name: "test" }).unwrap();
     bench.offer(ms(13), sized(2, 1500));
     bench.finish();
     assert_eq!(bench.arrival_times(), [ms(10), ms(20), ms(25)]);

@@ -4,7 +4,7 @@ mod common;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{
-    CoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, PieConfig, QueueConfig, Reordering,
+    CoDelConfig, Draws, Limit, LinkConfig, Outage, OutageEffect, Outages, PieConfig, QueueConfig, Reordering,
     Schedule,
 };
 use common::{Bench, config, low, ms, packet};
@@ -24,7 +24,7 @@ fn slow(milliseconds: u64, queue: QueueConfig) -> LinkConfig {
 }
 
 fn change(bench: &mut Bench, at_ms: u64, from: &LinkConfig, to: &LinkConfig) {
-    bench.link.reconfigure(ms(at_ms), (from, to), (1, "changed")).unwrap();
+    bench.link.reconfigure(ms(at_ms), from, to, Draws { seed: 1, name: "changed" }).unwrap();
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_change_that_cannot_be_changes_nothing() {
     let good = config(drop_tail(10));
     let bad = LinkConfig { duplicate_probability: 2.0, ..config(drop_tail(1)) };
     let mut bench = Bench::new(&good);
-    let refused = bench.link.reconfigure(ms(0), (&good, &bad), (1, "changed")).unwrap_err();
+    let refused = bench.link.reconfigure(ms(0), &good, &bad, Draws { seed: 1, name: "changed" }).unwrap_err();
     assert_eq!(refused.field, "duplicate_probability");
     bench.offer_all(ms(0), 0..5);
     bench.finish();

@@ -8,9 +8,10 @@ use bentpipe_scenario::{Scenario, Topology};
 
 use crate::BuildError;
 use crate::engine::shares::run_shares;
+use crate::observe::bottlenecks::recorder;
 use crate::observe::measure::{Circumstances, outcome, window};
 use crate::observe::monitor::{Monitor, Silent};
-use crate::observe::watch::Watch;
+use crate::observe::watch::{Watch, checker};
 use crate::options::{Ended, RunOptions};
 use crate::simulation::Simulation;
 use crate::world::World;
@@ -99,7 +100,8 @@ fn run_whole(
         let ended = run_shares(&mut simulation, options, again).unwrap_or_else(|| simulation.run(options));
         return Ok((conduct.result(&mut simulation, ended), simulation.core.delays));
     }
-    let watch = Watch::new((&world, scenario, &topology), options, observer);
+    let recorder = options.record.then(|| recorder(&world, scenario, &topology));
+    let watch = Watch::new(recorder, options.verify.then(|| checker(&topology)), observer);
     let mut simulation = conduct.simulation(world, watch);
     let ended = simulation.run(options);
     let mut result = conduct.result(&mut simulation, ended);

@@ -245,8 +245,8 @@ impl World {
                 [self.add_route(topology, &name, (from, to))?, self.add_route(topology, &name, (to, from))?];
             let [sender, receiver] = &configs;
             let configs = [self.remembering(sender, (from, to)), receiver.clone()];
-            let ends = (routes, [from, to]);
-            let flow = Flow::new((&name, seed), (group_index, group, style.as_ref()), ends, configs);
+            let member = Member { name: &name, seed, group_index, group, style: style.as_ref() };
+            let flow = Flow::new(member, routes, [from, to], configs);
             let spoofed = self.is_spoofed(routes[0], from);
             let mut flow = Flow { index, spoofed, ..flow };
             flow.session = self.session(topology, (group, index), &flow)?;
@@ -375,13 +375,19 @@ impl NetworkCore {
     }
 }
 
+/// A member of a group of flows.
+struct Member<'a> {
+    name: &'a str,
+    seed: u64,
+    group_index: u32,
+    group: &'a FlowGroup,
+    /// Shared by the flows of the group.
+    style: Option<&'a Style>,
+}
+
 impl Flow {
-    fn new(
-        (name, seed): (&str, u64),
-        (group_index, group, style): (u32, &FlowGroup, Option<&Style>),
-        (routes, nodes): ([u32; 2], [NodeId; 2]),
-        configs: [Arc<Config>; 2],
-    ) -> Self {
+    fn new(member: Member<'_>, routes: [u32; 2], nodes: [NodeId; 2], configs: [Arc<Config>; 2]) -> Self {
+        let Member { name, seed, group, style, .. } = member;
         let stream = |what| Rng::stream(seed, &format!("flow.{name}.{what}"));
         let stagger = group.stagger.mul_f64(stream("start").uniform());
         let start = Instant::ZERO + group.start + stagger;
@@ -389,7 +395,7 @@ impl Flow {
             application: application(group, style, (seed, name)),
             transport: group.transport,
             session: None,
-            group: group_index,
+            group: member.group_index,
             index: 0,
             start,
             header_bytes: group.headers_on_wire(),

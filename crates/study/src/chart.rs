@@ -81,13 +81,17 @@ fn within(points: &[(f64, f64)], (from, to): (f64, f64)) -> Vec<(f64, f64)> {
     held.map(|held| (from, held.1)).into_iter().chain(inside).collect()
 }
 
-/// Makes the chart of a figure with lines along the axis, for one choice of the open
-/// parameters.
-pub fn along_axis(
-    (number, figure): (&str, &Figure),
-    lines: &IndexMap<String, Expr<Measured>>,
-    (experiment, results, choice): (&Experiment, &Results, usize),
-) -> Chart {
+/// Lines along the axis of an experiment.
+#[derive(Clone, Copy)]
+pub struct Along<'a> {
+    pub experiment: &'a Experiment,
+    pub lines: &'a IndexMap<String, Expr<Measured>>,
+    pub results: &'a Results,
+}
+
+/// Makes the chart of a figure with lines along an axis, for one choice of the open parameters.
+pub fn along_axis(number: &str, figure: &Figure, of: Along<'_>, choice: usize) -> Chart {
+    let Along { experiment, lines, results } = of;
     let line = |(name, expr): (&String, &Expr<Measured>)| {
         let point = |(place, position): (usize, &Option<f64>)| {
             let values = results.evaluate(expr, At { place, choice });

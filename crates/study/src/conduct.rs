@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bentpipe_lab::{Progress, RunRequest, Summary, run_all, simulate, unless_stopped};
 
-use crate::chart::{Chart, along_axis, over_time};
+use crate::chart::{Along, Chart, along_axis, over_time};
 use crate::check::Expr;
 use crate::file::ParameterFile;
 use crate::grid::{Spot, command, names};
@@ -164,10 +164,11 @@ fn outcome(study: &Study, needed: &[Needed<'_>], wish: &Wish, store: &Store) -> 
             rerun,
         }
     };
+    let drawn = Drawn { study, needed, results: &results, store };
     let figure = |(number, figure): (&str, &Figure)| FigureOutcome {
         number: number.to_owned(),
         title: figure.title.clone(),
-        charts: charts((number, figure), (study, needed), (&results, store)),
+        charts: drawn.charts(number, figure),
     };
     StudyOutcome {
         name: study.name.clone(),
@@ -181,6 +182,32 @@ fn outcome(study: &Study, needed: &[Needed<'_>], wish: &Wish, store: &Store) -> 
         parameters: parameters(study),
         open: open(study),
         text: study.text.clone(),
+    }
+}
+
+/// What the figures of a study show.
+struct Drawn<'a> {
+    study: &'a Study,
+    needed: &'a [Needed<'a>],
+    results: &'a BTreeMap<&'a str, Results>,
+    store: &'a Store,
+}
+
+impl Drawn<'_> {
+    /// Returns one chart per choice of the open parameters, or one chart of curves over time.
+    fn charts(&self, number: &str, figure: &Figure) -> Vec<Chart> {
+        let name = figure.experiment.as_str();
+        match (&figure.shown, self.results.get(name)) {
+            (Shown::OverTime(time), _) => {
+                let needed = self.needed.iter().find(|one| one.name == name);
+                needed.map(|needed| over_time(number, figure, time, needed, self.store)).into_iter().collect()
+            }
+            (Shown::Along(lines), Some(results)) => {
+                let of = Along { experiment: &self.study.experiment[name], lines, results };
+                (0..results.grid.choices.len()).map(|choice| along_axis(number, figure, of, choice)).collect()
+            }
+            (Shown::Along(_), None) => Vec::new(),
+        }
     }
 }
 
@@ -284,25 +311,4 @@ fn fill(needed: &Needed<'_>, store: &Store) -> Results {
         }
     }
     results
-}
-
-/// Returns one chart per choice of the open parameters, or one chart of curves over time.
-fn charts(
-    (number, figure): (&str, &Figure),
-    (study, needed): (&Study, &[Needed<'_>]),
-    (results, store): (&BTreeMap<&str, Results>, &Store),
-) -> Vec<Chart> {
-    let name = figure.experiment.as_str();
-    let experiment = &study.experiment[name];
-    match &figure.shown {
-        Shown::OverTime(time) => {
-            let needed = needed.iter().find(|one| one.name == name);
-            needed.map(|needed| over_time(number, figure, time, needed, store)).into_iter().collect()
-        }
-        Shown::Along(lines) => {
-            let Some(results) = results.get(name) else { return Vec::new() };
-            let choices = 0..results.grid.choices.len();
-            choices.map(|choice| along_axis((number, figure), lines, (experiment, results, choice))).collect()
-        }
-    }
 }

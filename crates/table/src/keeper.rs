@@ -2,10 +2,9 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bentpipe_lab::{Measured, Point, Prepared, Progress, Sample};
+use bentpipe_lab::{Measured, Point, Prepared, Progress, Sample, Workers};
 
 use crate::store::{Kept, Store, refuse_own, world_name};
 
@@ -59,13 +58,13 @@ impl Keeper {
 /// # Errors
 /// If the last results could not be stored.
 pub fn measure(
-    (prepared, threads): (&Prepared, usize),
+    prepared: &Prepared,
     keeper: Option<Keeper>,
-    stop: &Arc<AtomicBool>,
+    workers: &Workers,
     observe: impl FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Measured, String> {
     let Some(keeper) = keeper else {
-        return Ok(prepared.measure((prepared.plan.points(), threads), stop, |_, _| Ok(()), observe));
+        return Ok(prepared.measure(prepared.plan.points(), workers, |_, _| Ok(()), observe));
     };
     let keeper = Arc::new(keeper);
     let known = |point: Point| keeper.known(&point).map(|sample| (point.clone(), sample)).ok_or(point);
@@ -74,7 +73,7 @@ pub fn measure(
     let missing = missing.into_iter().filter_map(Result::err).collect();
     let keep = Arc::clone(&keeper);
     let mut measured =
-        prepared.measure((missing, threads), stop, move |point, sample| keep.keep(point, sample), observe);
+        prepared.measure(missing, workers, move |point, sample| keep.keep(point, sample), observe);
     measured.done.extend(known.into_iter().flatten());
     keeper.flush()?;
     Ok(measured)

@@ -24,7 +24,7 @@ use bentpipe_base::{Duration, Rate};
 
 pub use bundle::{Bundle, Name, Payload, Pdu, Record};
 pub use contacts::Contacts;
-pub use node::{Counters, Node};
+pub use node::{Counters, Node, Stop};
 
 /// Bundle options of a flow.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -112,11 +112,14 @@ mod tests {
     const V4_ENDS: (&str, &str) = ("192.0.2.1:5", "192.0.2.2:6");
     const V6_ENDS: (&str, &str) = ("[2001:db8::1]:5", "[2001:db8::2]:6");
 
-    /// Reads a message with this type, code and word about a packet between these ends. `change` may corrupt it after its
-    /// checksum is made.
+    /// Type, code and the word after the checksum.
+    #[derive(Clone, Copy)]
+    struct Message(u8, u8, u32);
+
+    /// Reads a message about a packet between these ends. `change` may corrupt it after its checksum is made.
     fn read(
         (local, remote): (&str, &str),
-        (kind, code, word): (u8, u8, u32),
+        Message(kind, code, word): Message,
         change: impl FnOnce(&mut Vec<u8>),
     ) -> Result<Option<IcmpError>, Malformed> {
         let ends = Ends { local: local.parse().unwrap(), remote: remote.parse().unwrap() };
@@ -169,7 +172,9 @@ mod tests {
 
     #[test]
     fn the_packet_that_was_too_big_is_recognised() {
-        for (of, message, shortest) in [(V4_ENDS, (3, 4, 1280), 36), (V6_ENDS, (2, 0, 1280), 56)] {
+        for (of, message, shortest) in
+            [(V4_ENDS, Message(3, 4, 1280), 36), (V6_ENDS, Message(2, 0, 1280), 56)]
+        {
             let found = read(of, message, |_| {}).unwrap().unwrap();
             let ends = Ends { local: of.0.parse().unwrap(), remote: of.1.parse().unwrap() };
             let wanted = IcmpError { kind: IcmpErrorKind::TooBig { mtu: 1280 }, ends, seq: 0x0102_0304 };
@@ -184,7 +189,8 @@ mod tests {
     /// RFC 1122 section 4.2.3.9 and RFC 5461 section 2.
     #[test]
     fn permanent_errors_are_told_from_temporary_ones() {
-        let kind_of = |of, kind, code| read(of, (kind, code, 0), |_| {}).unwrap().map(|found| found.kind);
+        let kind_of =
+            |of, kind, code| read(of, Message(kind, code, 0), |_| {}).unwrap().map(|found| found.kind);
         let codes = |of, kind, wanted| {
             (0..=20).filter(|code| kind_of(of, kind, *code) == Some(wanted)).collect::<Vec<_>>()
         };

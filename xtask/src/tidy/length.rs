@@ -1,12 +1,12 @@
-//! Length of functions and files.
+//! Length of functions and files, and number of arguments.
 
 use proc_macro2::Span;
 use syn::visit::{self, Visit};
-use syn::{Block, ImplItemFn, ItemFn, Signature, TraitItemFn};
+use syn::{Block, FnArg, ImplItemFn, ItemFn, Signature, TraitItemFn, Type};
 
 use super::source::Sources;
 use super::{Finding, Tree};
-use crate::house::{FILE_LINES, FUNCTION_LINES};
+use crate::house::{FILE_LINES, FUNCTION_ARGUMENTS, FUNCTION_LINES};
 
 /// Measures every function and every file.
 pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
@@ -37,7 +37,29 @@ struct Ruler<'a> {
 }
 
 impl Ruler<'_> {
+    /// Counts the arguments. Those in a tuple count, too: a tuple without a name explains nothing.
+    fn count(&mut self, signature: &Signature) {
+        let count = |argument: &FnArg| match argument {
+            FnArg::Typed(typed) => match &*typed.ty {
+                Type::Tuple(tuple) => tuple.elems.len(),
+                _ => 1,
+            },
+            FnArg::Receiver(_) => 1,
+        };
+        let arguments: usize = signature.inputs.iter().map(count).sum();
+        let is_packed = arguments > signature.inputs.len();
+        if is_packed && arguments > FUNCTION_ARGUMENTS {
+            self.findings.push(Finding::new(
+                (self.path, signature.ident.span().start().line),
+                format!("`{}` has {arguments} arguments, some in tuples", signature.ident),
+                "an interface has at most five arguments",
+                "give those that belong together a struct",
+            ));
+        }
+    }
+
     fn measure(&mut self, signature: &Signature, block: &Block) {
+        self.count(signature);
         let line_of = |span: Span| span.start().line;
         let braces = &block.brace_token.span;
         let lines = line_of(braces.close()).saturating_sub(line_of(braces.open()) + 1);
@@ -93,6 +115,14 @@ mod tests {
             found[0].starts_with("a.rs:2: the body of `long` has 71 lines: a function fits"),
             "{found:?}"
         );
+    }
+
+    /// Clippy counts the others.
+    #[test]
+    fn arguments_in_tuples_count() {
+        assert!(findings("fn fits((a, b): (u8, u8), c: (u8, u8, u8)) {}").is_empty());
+        let found = findings("impl S { fn packed(&self, (a, b): (u8, u8), c: (u8, u8, u8)) {} }");
+        assert!(found[0].starts_with("a.rs:1: `packed` has 6 arguments, some in tuples"), "{found:?}");
     }
 
     #[test]

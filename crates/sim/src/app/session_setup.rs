@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::Algorithm;
 use bentpipe_scenario::{
-    FlowGroup, LinkId, NodeId, NodeKind, Scenario, Topology, Traffic, Transport, initial,
+    FlowGroup, LinkId, Name, NodeId, NodeKind, Scenario, Topology, Traffic, Transport, initial,
 };
 use bentpipe_tcp::ReceiveWindow;
 use bentpipe_transports::dtn::{self, Contacts, Convergence, Hop};
@@ -116,9 +116,9 @@ impl World {
                 let tcp = end.map(|config| dtn::Tcp { config, header_bytes: group.header_bytes });
                 hops[port] = Some(Hop { tcp, ..hop });
             }
-            let ways = self.ways_between(topology, (group, flow), (&stops, place))?;
-            let node_config = (place as u8, last as u8, router);
-            let agent = Agent::Dtn(Box::new(dtn::Node::new(config, policy, node_config, hops)));
+            let ways = self.ways_between(topology, flow.name(group), &stops, place)?;
+            let stop = dtn::Stop { place: place as u8, last: last as u8, router };
+            let agent = Agent::Dtn(Box::new(dtn::Node::new(config, policy, stop, hops)));
             bindings.push(Binding { agent, node, ways });
         }
         Ok(Box::new(Session { bindings }))
@@ -197,7 +197,7 @@ impl World {
             let back = place.checked_sub(1).map(|hop| layers[hop][1].clone());
             let onward = layers.get(place).map(|layers| layers[0].clone());
             let agent = Agent::Petra(Box::new(petra::Node::new(role, options, [back, onward])));
-            let ways = self.ways_between(topology, (group, flow), (&stops, place))?;
+            let ways = self.ways_between(topology, flow.name(group), &stops, place)?;
             bindings.push(Binding { agent, node, ways });
         }
         Ok(Box::new(Session { bindings }))
@@ -227,14 +227,15 @@ impl World {
     fn ways_between<C>(
         &mut self,
         topology: &mut Topology<'_>,
-        (group, flow): (&FlowGroup, &Flow),
-        (stops, place): (&[(NodeId, C)], usize),
+        flow: Name<'_>,
+        stops: &[(NodeId, C)],
+        place: usize,
     ) -> Result<[Option<Way>; 2], BuildError> {
         let mut ways = [None; 2];
         let neighbours = [place.checked_sub(1), Some(place + 1).filter(|next| *next < stops.len())];
         for (port, neighbour) in neighbours.into_iter().enumerate() {
             let Some(neighbour) = neighbour else { continue };
-            let route = self.add_route(topology, flow.name(group), (stops[place].0, stops[neighbour].0))?;
+            let route = self.add_route(topology, flow, (stops[place].0, stops[neighbour].0))?;
             ways[port] = Some(Way { route, to: Port { agent: neighbour as u8, port: 1 - port as u8 } });
         }
         Ok(ways)

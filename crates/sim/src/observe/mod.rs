@@ -1,6 +1,6 @@
 //! Observation of a run: monitors of single events and of recorded series, and the results.
 
-mod bottlenecks;
+pub(crate) mod bottlenecks;
 mod log;
 pub(crate) mod measure;
 pub(crate) mod monitor;

@@ -4,21 +4,18 @@ use bentpipe_base::Instant;
 use bentpipe_check::{Checker, HostEvent, LinkActivity, SeenPacket};
 use bentpipe_net::Link;
 use bentpipe_outcome::{LinkEvent, Observer, Passing, Recorder, Series};
-use bentpipe_scenario::{LinkId, Scenario, Topology};
+use bentpipe_scenario::{LinkId, Topology};
 use bentpipe_trace::Event;
 
-use crate::RunOptions;
 use crate::engine::key::EventKey;
 use crate::ids::{EndId, FlowId};
 use crate::network::medium::{link_config, link_name};
-use crate::observe::bottlenecks::recorder;
 use crate::observe::log::{EventLog, Observation};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::PacketHandle;
-use crate::world::World;
 
 /// Checkers for the links of a world.
-fn checker(topology: &Topology<'_>) -> Checker {
+pub(crate) fn checker(topology: &Topology<'_>) -> Checker {
     let mut checker = Checker::default();
     for edge in topology.links() {
         checker.add_link(link_name(&edge), &link_config(&edge));
@@ -42,18 +39,13 @@ struct Readers<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// Watches a world as the options say.
+    /// Watches a world for these readers.
     pub fn new(
-        (world, scenario, topology): (&World, &Scenario, &Topology<'_>),
-        options: &RunOptions<'_>,
+        recorder: Option<Recorder>,
+        checker: Option<Checker>,
         observer: Option<&'a mut dyn Observer>,
     ) -> Self {
-        let readers = Readers {
-            recorder: options.record.then(|| recorder(world, scenario, topology)),
-            checker: options.verify.then(|| checker(topology)),
-            observer,
-            leg_ids: Vec::new(),
-        };
+        let readers = Readers { recorder, checker, observer, leg_ids: Vec::new() };
         Self { log: EventLog::default(), readers }
     }
 

@@ -1,4 +1,5 @@
 use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
 
 use bentpipe_base::{Duration, Instant};
 
@@ -271,7 +272,10 @@ impl Blocks {
     pub fn handle(&mut self, now: Instant, pdu: &Pdu) {
         match pdu {
             Pdu::Segment { session, bundle, range, checkpoint } => {
-                self.take(now, (*session, *bundle), *range, *checkpoint);
+                let missing = self.take(now, *session, *bundle, range.0..range.1);
+                if let Some(checkpoint) = *checkpoint {
+                    self.reports.push_back(Pdu::Report { session: *session, checkpoint, missing });
+                }
             }
             Pdu::Report { session, checkpoint, missing } => {
                 self.handle_report(now, *session, *checkpoint, missing);
@@ -280,13 +284,8 @@ impl Blocks {
         }
     }
 
-    fn take(
-        &mut self,
-        now: Instant,
-        (session, bundle): (u64, Bundle),
-        (from, end): (u32, u32),
-        checkpoint: Option<u32>,
-    ) {
+    /// Takes a part of a bundle. Returns the first parts that are missing.
+    fn take(&mut self, now: Instant, session: u64, bundle: Bundle, range: Range<u32>) -> Vec<(u32, u32)> {
         let mut missing = Vec::new();
         if !self.closed.contains(session) {
             if self.incoming.get_mut(session).is_none() {
@@ -294,21 +293,16 @@ impl Blocks {
                 self.incoming.insert(session, bundle, Ranges::default());
             }
             let (_, held) = self.incoming.get_mut(session).expect("it is there");
-            let is_fresh = held.insert_range(u64::from(from), u64::from(end));
+            let is_fresh = held.insert_range(u64::from(range.start), u64::from(range.end));
             self.counts.fresh_packets += u64::from(bundle.is_data() && is_fresh);
             let bytes = u64::from(bundle.bytes());
-            if checkpoint.is_some() {
-                let gaps = held.gaps(bytes).take(CLAIMS);
-                missing.extend(gaps.map(|(from, end)| (from as u32, end as u32)));
-            }
+            missing.extend(held.gaps(bytes).take(CLAIMS).map(|(from, end)| (from as u32, end as u32)));
             if held.cumulative() == bytes {
                 self.close(session, bundle.name);
                 self.arrived.push_back(bundle);
             }
         }
-        if let Some(checkpoint) = checkpoint {
-            self.reports.push_back(Pdu::Report { session, checkpoint, missing });
-        }
+        missing
     }
 
     /// Closes a complete block, and cancels other transmissions of its bundle.

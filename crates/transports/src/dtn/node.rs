@@ -86,14 +86,21 @@ pub struct Node {
     counters: Counters,
 }
 
+/// A stop of a path.
+#[derive(Clone, Copy, Debug)]
+pub struct Stop {
+    /// Position on the path, counted from 0.
+    pub place: u8,
+    /// The last position of the path.
+    pub last: u8,
+    /// Configuration of the router at the stop.
+    pub router: RouterConfig,
+}
+
 impl Node {
-    /// Makes the agent at position `place` of a path whose last position is `last`, with the hops back and onward.
-    pub fn new(
-        config: Config,
-        policy: Policy,
-        (place, last, router): (u8, u8, RouterConfig),
-        hops: [Option<Hop>; 2],
-    ) -> Self {
+    /// Makes the agent at a stop of a path, with the hops back and onward.
+    pub fn new(config: Config, policy: Policy, stop: Stop, hops: [Option<Hop>; 2]) -> Self {
+        let Stop { place, last, router } = stop;
         let [back, onward] = hops;
         let adapter = |hop: Option<Hop>, opens| {
             hop.map(|hop| Adapter::new(hop, config.packet_bytes, policy.convergence, opens))

@@ -36,7 +36,7 @@ impl Chain {
         let node = |place: u8| {
             let back = place.checked_sub(1).map(|hop| hops[usize::from(hop)].clone());
             let onward = hops.get(usize::from(place)).cloned();
-            Node::new(CONFIG, policy, (place, last, router), [back, onward])
+            Node::new(CONFIG, policy, Stop { place, last, router }, [back, onward])
         };
         let nodes = (0..=last).map(node).collect();
         let (flying, delivered) = (BTreeMap::new(), Vec::new());
@@ -178,8 +178,8 @@ fn over_tcp_bundles_cross_hops_that_lose_and_are_never_up_together() {
 fn over_tcp_who_believes_in_a_connection_that_is_none_is_told() {
     let [there, back] = [hop(&[]), hop(&[(3, 4)])].map(over_tcp);
     let mut chain = Chain::new(Policy::default(), RouterConfig::default(), &[there]);
-    let ends = (1, 1, RouterConfig::default());
-    chain.nodes[1] = Node::new(CONFIG, Policy::default(), ends, [Some(back), None]);
+    let stop = Stop { place: 1, last: 1, router: RouterConfig::default() };
+    chain.nodes[1] = Node::new(CONFIG, Policy::default(), stop, [Some(back), None]);
     chain.nodes[0].write(at(0), Message { bytes: 8 << 20, ..FILE });
     chain.run(at(60_000), |_, _, _| false);
     assert_eq!((chain.bytes(), chain.nodes[0].progress().all_acknowledged), (8 << 20, true));
