@@ -14,5 +14,6 @@ pub(crate) mod plateau;
 pub(crate) mod probe_peer;
 pub(crate) mod probe_train;
 pub(crate) mod prober;
+pub(crate) mod round_pipe;
 pub(crate) mod spike;
 pub(crate) mod windowed;

@@ -17,10 +17,10 @@ use bentpipe_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::{at_least_zero, fraction, positive};
-use crate::parts::bandwidth::{AckedCount, PerRound, segments};
 pub use crate::parts::bandwidth::{Credit, RoundFilter};
-use crate::parts::base_rtt::BaseRtt;
+use crate::parts::bandwidth::{PerRound, segments};
 use crate::parts::deliveries::Deliveries;
+use crate::parts::round_pipe::RoundPipe;
 use crate::{
     Ack, Cause, Classic, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Rule, SENDER_ONLY,
     Start, Windows,
@@ -94,10 +94,8 @@ enum Stage {
 #[derive(Clone, Debug)]
 pub struct Astart {
     config: Config,
-    count: AckedCount,
+    measured: RoundPipe,
     deliveries: Deliveries,
-    rounds: PerRound,
-    base: BaseRtt,
     stage: Stage,
 }
 
@@ -106,10 +104,8 @@ impl Astart {
     pub fn new(config: Config) -> Self {
         Self {
             config,
-            count: AckedCount::new(config.credit),
             deliveries: Deliveries::new(),
-            rounds: PerRound::new(config.filter, true),
-            base: BaseRtt::new(),
+            measured: RoundPipe::new(config.credit, PerRound::new(config.filter, true)),
             stage: Stage::Starting,
         }
     }
@@ -117,37 +113,21 @@ impl Astart {
     /// Computes `(ERE RTTmin) / seg_size`, the eligible window. It needs no smoothing: ssthresh keeps the maximum.
     fn eligible(&self, path: &Path) -> f64 {
         let recent = path.srtt.mul_f64(self.config.starting_share);
-        segments(self.deliveries.rate(path.now, recent), self.base.get(), path.mss)
-    }
-
-    /// Computes `(BWE RTTmin) / seg_size`: segments in flight that fill the path without a queue.
-    fn pipe(&self, path: &Path) -> f64 {
-        segments(self.rounds.rate(), self.base.get(), path.mss)
+        segments(self.deliveries.rate(path.now, recent), self.measured.base.get(), path.mss)
     }
 }
 
 impl Rule for Astart {
     fn on_event(&mut self, _windows: &mut Windows, event: ConnectionEvent, path: &Path) {
-        match event {
-            ConnectionEvent::Established => {
-                self.base.sample(path.min_rtt);
-                self.rounds.begin(path.now);
-            }
-            ConnectionEvent::Idle { .. } => self.rounds.rest(),
-            _ => {}
-        }
+        self.measured.on_event(event, path);
     }
 
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
-        if let Some(rtt) = ack.rtt {
-            self.base.sample(rtt);
-        }
-        let bytes = self.count.count(ack, path.mss);
         let sample = match self.stage {
             Stage::Starting => path.srtt.mul_f64(self.config.starting_share),
             Stage::Started => path.srtt.max(Duration::from_secs_f64(self.config.least_round_s)),
         };
-        self.rounds.on_ack(path.now, bytes, sample);
+        let bytes = self.measured.on_ack(ack, path, sample);
         if self.stage == Stage::Starting {
             self.deliveries.add(path.now, bytes, path.srtt);
             windows.ssthresh = windows.ssthresh.max(self.eligible(path));
@@ -156,9 +136,9 @@ impl Rule for Astart {
 
     fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         self.stage = Stage::Started;
-        windows.reduce_to(self.pipe(path), loss.cause);
+        windows.reduce_to(self.measured.segments(path), loss.cause);
         if loss.cause == Cause::Timeout && self.config.forget_rtt_min {
-            self.base.forget();
+            self.measured.base.forget();
         }
     }
 
@@ -190,8 +170,8 @@ mod tests {
     /// Makes a sender that has measured 500 kB/s over 500 ms.
     fn astart(cwnd: f64) -> Classic<Astart> {
         let mut rule = Astart::new(Config::default());
-        rule.base.sample(Duration::from_millis(500));
-        rule.rounds = rule.rounds.having(500_000.0);
+        rule.measured.base.sample(Duration::from_millis(500));
+        rule.measured.rounds = rule.measured.rounds.having(500_000.0);
         Classic::new(Windows { cwnd, ssthresh: 64.0 }, rule)
     }
 
@@ -226,7 +206,7 @@ mod tests {
         sender.on_rto(&Timeout { consecutive: 1, outstanding: 400, answered: false }, &path_at(0.0));
         assert_eq!((sender.window(), sender.snapshot().ssthresh), (1.0, 250.0));
         sender.on_ack(&Ack { rtt: Some(Duration::from_millis(600)), ..fixture::ack(1) }, &path_at(0.0));
-        assert_eq!(sender.rule.base.get(), Duration::from_millis(600));
+        assert_eq!(sender.rule.measured.base.get(), Duration::from_millis(600));
         assert_eq!(sender.snapshot().phase, "slow-start");
     }
 

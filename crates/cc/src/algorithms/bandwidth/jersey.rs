@@ -207,11 +207,8 @@ mod tests {
     use bentpipe_base::Duration;
 
     use super::*;
-    use crate::{Timeout, fixture};
-
-    fn close(a: f64, b: f64) -> bool {
-        (a - b).abs() <= 1e-4 * b.abs()
-    }
+    use crate::Timeout;
+    use crate::fixture::{self, close};
 
     fn path_at(seconds: f64) -> Path {
         let rtt = Duration::from_millis(500);

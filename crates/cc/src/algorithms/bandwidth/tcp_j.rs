@@ -122,11 +122,8 @@ impl Rule for TcpJ {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Timeout, fixture};
-
-    fn close(a: f64, b: f64) -> bool {
-        (a - b).abs() <= 1e-4 * b.abs()
-    }
+    use crate::Timeout;
+    use crate::fixture::{self, close};
 
     fn path_at(seconds: f64) -> Path {
         Path { min_rtt: Duration::from_millis(500), mss: 1448, ..fixture::path_at(seconds) }

@@ -123,11 +123,8 @@ mod tests {
     use bentpipe_base::Duration;
 
     use super::*;
-    use crate::{Timeout, Undo, fixture};
-
-    fn close(a: f64, b: f64) -> bool {
-        (a - b).abs() <= 1e-4 * b.abs()
-    }
+    use crate::fixture::{self, close};
+    use crate::{Timeout, Undo};
 
     fn path() -> Path {
         Path { min_rtt: Duration::from_millis(500), mss: 1448, ..fixture::path() }

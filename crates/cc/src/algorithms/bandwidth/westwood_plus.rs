@@ -7,7 +7,7 @@
 //! |--------------------|----------------------------------|----------|
 //! | `cwnd`, `ssthresh` | `Windows`                        | segments |
 //! | `d_k`, `Δ_k`, `b_k` | bytes, length and sample of `PerRound` | bytes, time, bytes/s |
-//! | `BWE`              | `WestwoodPlus::rounds`           | bytes/s  |
+//! | `BWE`              | `RoundPipe::rounds`              | bytes/s  |
 //! | `RTTmin`           | `WestwoodPlus::base`             | time     |
 //!
 //! `papers/westwood-plus.md` lists the deviations from the paper.
@@ -18,9 +18,9 @@ use bentpipe_base::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::parameters::at_least_zero;
-use crate::parts::bandwidth::{AckedCount, PerRound, segments};
+use crate::parts::bandwidth::PerRound;
 pub use crate::parts::bandwidth::{Credit, RoundFilter};
-use crate::parts::base_rtt::BaseRtt;
+use crate::parts::round_pipe::RoundPipe;
 use crate::{
     Ack, Cause, Classic, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Phase, Rule,
     SENDER_ONLY, Start, Windows,
@@ -88,9 +88,7 @@ impl Config {
 #[derive(Clone, Debug)]
 pub struct WestwoodPlus {
     config: Config,
-    count: AckedCount,
-    rounds: PerRound,
-    base: BaseRtt,
+    measured: RoundPipe,
     /// Sequence number whose acknowledgement completes the kernel's reduction for a mark.
     marked_until: Option<u64>,
 }
@@ -99,44 +97,22 @@ impl WestwoodPlus {
     /// Makes the congestion control in its initial state.
     pub fn new(config: Config) -> Self {
         let rounds = PerRound::new(config.filter, config.filter == RoundFilter::Linux);
-        Self {
-            config,
-            count: AckedCount::new(config.credit),
-            rounds,
-            base: BaseRtt::new(),
-            marked_until: None,
-        }
-    }
-
-    /// `BWE RTTmin / seg_size`: window that fills the path without a queue.
-    fn pipe(&self, path: &Path) -> f64 {
-        segments(self.rounds.rate(), self.base.get(), path.mss)
+        Self { config, measured: RoundPipe::new(config.credit, rounds), marked_until: None }
     }
 }
 
 impl Rule for WestwoodPlus {
     fn on_event(&mut self, _windows: &mut Windows, event: ConnectionEvent, path: &Path) {
-        match event {
-            ConnectionEvent::Established => {
-                self.rounds.begin(path.now);
-                self.base.sample(path.min_rtt);
-            }
-            ConnectionEvent::Idle { .. } => self.rounds.rest(),
-            _ => {}
-        }
+        self.measured.on_event(event, path);
     }
 
     fn observe(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
-        if let Some(rtt) = ack.rtt {
-            self.base.sample(rtt);
-        }
-        let bytes = self.count.count(ack, path.mss);
         let round = path.srtt.max(Duration::from_secs_f64(self.config.least_round_s));
-        self.rounds.on_ack(path.now, bytes, round);
+        self.measured.on_ack(ack, path, round);
         let recovered = ack.ends_episode && ack.phase == Phase::Recovery;
         let unmarked = self.marked_until.is_some_and(|end| path.snd_una >= end) && ack.phase == Phase::Open;
         if self.config.profile == Profile::Linux && (recovered || unmarked) {
-            let pipe = self.pipe(path).max(2.0);
+            let pipe = self.measured.segments(path).max(2.0);
             *windows = Windows { cwnd: pipe, ssthresh: pipe };
             self.marked_until = None;
         }
@@ -144,12 +120,12 @@ impl Rule for WestwoodPlus {
 
     fn reduce(&mut self, windows: &mut Windows, loss: &Loss, path: &Path) {
         let (linux, timeout) = (self.config.profile == Profile::Linux, loss.cause == Cause::Timeout);
-        let threshold = if linux && !timeout { windows.cwnd / 2.0 } else { self.pipe(path) };
+        let threshold = if linux && !timeout { windows.cwnd / 2.0 } else { self.measured.segments(path) };
         if linux {
             self.marked_until = (loss.cause == Cause::Mark).then_some(path.snd_nxt);
         }
         if linux && timeout {
-            self.base.forget();
+            self.measured.base.forget();
         }
         windows.reduce_to(threshold, loss.cause);
     }
@@ -164,7 +140,7 @@ impl Rule for WestwoodPlus {
 mod tests {
     use super::*;
     use crate::Timeout;
-    use crate::fixture::{self, path_at};
+    use crate::fixture::{self, close, path_at};
 
     const PAPER: Config = Config {
         filter: RoundFilter::Linux,
@@ -172,10 +148,6 @@ mod tests {
         credit: Credit::Whole,
         profile: Profile::Paper,
     };
-
-    fn close(a: f64, b: f64) -> bool {
-        (a - b).abs() <= 1e-4 * b.abs()
-    }
 
     fn path() -> Path {
         Path {
@@ -189,8 +161,8 @@ mod tests {
     /// Makes a sender that has measured 1 MB/s over 500 ms.
     fn westwood_plus(cwnd: f64, config: Config) -> Classic<WestwoodPlus> {
         let mut rule = WestwoodPlus::new(config);
-        rule.rounds = rule.rounds.having(1e6);
-        rule.base.sample(Duration::from_millis(500));
+        rule.measured.rounds = rule.measured.rounds.having(1e6);
+        rule.measured.base.sample(Duration::from_millis(500));
         Classic::new(Windows { cwnd, ssthresh: 100.0 }, rule)
     }
 
@@ -219,7 +191,11 @@ mod tests {
                 let ack = Ack { delivered_bytes: u64::from(segments * 1448), ..fixture::ack(segments) };
                 sender.on_ack(&ack, &Path { now, ..path() });
             }
-            assert!(close(sender.rule.pipe(&path()), pipe), "{}", sender.rule.pipe(&path()));
+            assert!(
+                close(sender.rule.measured.segments(&path()), pipe),
+                "{}",
+                sender.rule.measured.segments(&path())
+            );
             sender.on_loss(&fixture::loss(16), &path());
             assert_eq!(sender.snapshot().ssthresh, 2.0);
         }
@@ -239,7 +215,7 @@ mod tests {
                 sender.on_ack(&ack, &Path { now: at, ..path() });
             }
         }
-        let pipe = sender.rule.pipe(&path());
+        let pipe = sender.rule.measured.segments(&path());
         assert!((0.85..1.15).contains(&(pipe / 400.0)), "{pipe}");
     }
 
@@ -278,6 +254,6 @@ mod tests {
         assert!(close(sender.snapshot().ssthresh, 345.30));
         let later = Ack { rtt: Some(Duration::from_millis(600)), ..fixture::ack(1) };
         sender.on_ack(&later, &path());
-        assert_eq!(sender.rule.base.get(), Duration::from_millis(600));
+        assert_eq!(sender.rule.measured.base.get(), Duration::from_millis(600));
     }
 }

@@ -259,7 +259,7 @@ impl DVegas {
 
     /// Handles a timeout. Without any signal for one RTO, it was an error burst: the window halves and the timer keeps its
     /// length.
-    fn time_out(windows: &mut Windows, told: Told, (timeout, path): (&Timeout, &Path)) -> BackOff {
+    fn time_out(windows: &mut Windows, told: Told, timeout: &Timeout, path: &Path) -> BackOff {
         let congested = told.congested_at.is_some_and(|at| path.now.since(at) <= path.rto);
         if congested {
             if timeout.consecutive == 1 {
@@ -292,7 +292,7 @@ impl CongestionControl for Sender {
         match self.classic.rule.told {
             None => self.classic.on_rto(timeout, path),
             Some(told) => {
-                self.classic.time_out(timeout, |_, windows| DVegas::time_out(windows, told, (timeout, path)))
+                self.classic.time_out(timeout, |_, windows| DVegas::time_out(windows, told, timeout, path))
             }
         }
     }

@@ -371,12 +371,8 @@ mod tests {
     use bentpipe_base::Instant;
 
     use super::*;
-    use crate::fixture::{self, MSS};
+    use crate::fixture::{self, MSS, close};
     use crate::{BackOff, Timeout};
-
-    fn close(a: f64, b: f64) -> bool {
-        (a - b).abs() <= 1e-4 * b.abs()
-    }
 
     fn path(rtt_ms: u64) -> Path {
         let rtt = Duration::from_millis(rtt_ms);

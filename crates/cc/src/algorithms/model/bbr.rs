@@ -30,7 +30,7 @@ use alloc::boxed::Box;
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 use serde::{Deserialize, Serialize};
 
-use self::linux::{Aggregation, Counted, Policer, Sign};
+use self::linux::{Acked, Aggregation, Counted, Policer, Sign};
 use crate::parameters::{fraction, positive};
 use crate::parts::plateau::Plateau;
 use crate::parts::windowed::WindowedMax;
@@ -284,7 +284,8 @@ impl Bbr {
         if let Some(linux) = &mut self.linux
             && step.delivered > 0.0
         {
-            linux.aggregation.on_ack(path.now, (step.delivered, step.round_start), rate, cwnd);
+            let acked = Acked { segments: step.delivered, round_start: step.round_start };
+            linux.aggregation.on_ack(path.now, acked, rate, cwnd);
         }
     }
 

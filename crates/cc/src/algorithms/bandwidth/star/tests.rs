@@ -1,16 +1,13 @@
 //! Worked examples: a link of 10 Mbit/s and 500 ms, with segments of 1448 bytes, 1.2 ms each.
 
 use super::*;
+use crate::fixture::close;
 use crate::{Ack, BackOff, ConnectionEvent, Path, Phase, ProbeKind, Start, Timeout, Undo, Windows, fixture};
 
 const MSS: u32 = 1448;
 const SERIALISATION_S: f64 = 0.0012;
 const RTT_S: f64 = 0.5;
 const RECEIVE_WINDOW: u32 = 432;
-
-fn close(a: f64, b: f64) -> bool {
-    (a - b).abs() <= 1e-4 * b.abs()
-}
 
 fn start() -> Start {
     Start { mss: MSS, ..fixture::start(1.0) }

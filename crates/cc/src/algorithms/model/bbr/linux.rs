@@ -9,6 +9,13 @@ const MOST_AGGREGATED_S: f64 = 0.1;
 /// Segments after which an epoch ends.
 const LONGEST_EPOCH: f64 = 1_048_576.0;
 
+/// An ACK, as input of [`Aggregation`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acked {
+    pub segments: f64,
+    pub round_start: bool,
+}
+
 /// Segments acknowledged beyond the model's expectation in an epoch (`extra_acked`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
@@ -27,8 +34,9 @@ impl Aggregation {
         self.acked = 0.0;
     }
 
-    /// Handles an ACK of `acked` segments. `rate` is the model's bottleneck in segments per second; `cwnd` bounds the excess.
-    pub fn on_ack(&mut self, now: Instant, (acked, round_start): (f64, bool), rate: f64, cwnd: f64) {
+    /// Handles an ACK. `rate` is the model's bottleneck in segments per second; `cwnd` bounds the excess.
+    pub fn on_ack(&mut self, now: Instant, ack: Acked, rate: f64, cwnd: f64) {
+        let Acked { segments: acked, round_start } = ack;
         if round_start {
             self.rounds += 1;
             if self.rounds >= AGGREGATION_ROUNDS {
@@ -120,14 +128,14 @@ impl Policer {
                     *self = Self::Unseen;
                 } else if *rounds >= LEAST_ROUNDS && sign.losses {
                     let (began, before) = (*began, *before);
-                    self.end_interval((began, sign.counted), before, mss);
+                    self.end_interval(began, sign.counted, before, mss);
                 }
             }
         }
         false
     }
 
-    fn end_interval(&mut self, (began, ended): (Counted, Counted), before: Option<f64>, mss: f64) {
+    fn end_interval(&mut self, began: Counted, ended: Counted, before: Option<f64>, mss: f64) {
         let (delivered, lost) = (ended.delivered - began.delivered, ended.lost - began.lost);
         let took = ended.now.since(began.now);
         if delivered <= 0.0 || lost < POLICED_LOSS * delivered || took < Duration::from_millis(1) {
@@ -160,12 +168,22 @@ mod tests {
         let mut aggregation = Aggregation::default();
         aggregation.restart(at(0));
         for cluster in 1..20_u64 {
-            aggregation.on_ack(at(200 * cluster), (20.0, cluster % 3 == 0), 100.0, 1000.0);
+            aggregation.on_ack(
+                at(200 * cluster),
+                Acked { segments: 20.0, round_start: cluster % 3 == 0 },
+                100.0,
+                1000.0,
+            );
         }
         assert!((aggregation.room(1000.0) - 20.0).abs() < 1e-9, "{}", aggregation.room(1000.0));
         assert_eq!(aggregation.room(100.0), 10.0, "no more than 100 ms deliver");
         for ack in 0..400_u64 {
-            aggregation.on_ack(at(4000 + 10 * ack), (1.0, ack % 20 == 0), 100.0, 1000.0);
+            aggregation.on_ack(
+                at(4000 + 10 * ack),
+                Acked { segments: 1.0, round_start: ack % 20 == 0 },
+                100.0,
+                1000.0,
+            );
         }
         assert!(aggregation.room(1000.0) <= 2.0, "forgotten after ten rounds: {}", aggregation.room(1000.0));
     }
