@@ -150,8 +150,6 @@ fuzz-minute: setup ## Feed the stack and the readers for less than a minute, wit
 lint: ## Check formatting, Clippy, the rules of the house and the documentation
 	@scripts/setup lint
 	cargo fmt --all --check
-	@# The registry declares the modules of algorithms, which cargo fmt does not see.
-	rustfmt --edition 2024 --check crates/cc/src/*.rs
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo xtask tidy
 	@# Alone, without anything that needs std: these two are no_std with alloc, and then even f64 has only what core gives it.

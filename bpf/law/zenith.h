@@ -2,7 +2,7 @@
 /*
  * Zenith: every flow aims at the same small queueing delay as a function of its rate.
  *
- * A scheme of our own; `papers/zenith.md` has its law, and crates/cc/src/zenith.rs the same law in real numbers. The measured start is left
+ * A scheme of our own; `papers/zenith.md` has its law, and crates/cc/src/algorithms/model/zenith.rs the same law in real numbers. The measured start is left
  * out: a control of the kernel cannot space the first segments of a connection one by one, so the window doubles from the first.
  */
 #include "law.h"

@@ -180,7 +180,7 @@ impl CongestionControl for Pilot {
         state(self, f64::INFINITY, "decided")
     }
 
-    fn wants(&self) -> Requirements {
+    fn requirements(&self) -> Requirements {
         Requirements { accounting: Accounting::Own, ..Requirements::default() }
     }
 

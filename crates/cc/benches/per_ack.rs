@@ -20,9 +20,9 @@ const RECOVERY: u64 = 64;
 /// Window in segments above which the benchmark lets no window grow.
 const LARGEST_WINDOW: f64 = 1000.0;
 
-/// Capabilities and wants of the algorithm, asked once.
+/// Requirements and capabilities of the algorithm, asked once.
 struct Has {
-    wants: Requirements,
+    requirements: Requirements,
     prober: bool,
     detector: bool,
     sleeper: bool,
@@ -68,7 +68,7 @@ impl Pipe {
         let mut cc = Algorithm::from_name(entry.name).expect("it is registered").build(&start);
         cc.on_event(ConnectionEvent::Established, &path);
         let has = Has {
-            wants: cc.wants(),
+            requirements: cc.requirements(),
             prober: cc.prober().is_some(),
             detector: cc.detector().is_some(),
             sleeper: cc.sleeper().is_some(),
@@ -150,14 +150,14 @@ impl Pipe {
         if self.has.detector
             && let Some(detector) = self.cc.detector()
         {
-            detector.doubt(self.path.now - RTT, &self.path);
+            detector.early_retransmit(self.path.now - RTT, &self.path);
         }
     }
 
     fn send(&mut self) {
         let sent = Sent { seq: self.path.snd_nxt, len: MSS, retransmission: false };
         self.path.snd_nxt += u64::from(MSS);
-        if self.has.wants.sent {
+        if self.has.requirements.sent {
             self.cc.on_sent(&sent, &self.path);
         }
         if let Some(receiver) = &mut self.receiver {

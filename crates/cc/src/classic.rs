@@ -2,10 +2,10 @@
 
 use bentpipe_base::WindowState;
 
-use crate::control::state;
 use crate::windows::Windows;
 use crate::{
     Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Loss, Path, Phase, Requirements, Timeout, Undo,
+    state,
 };
 
 /// RFC 5681 equation 4: ssthresh is at least two segments.
@@ -47,6 +47,11 @@ impl Windows {
 /// A scheme with pacing, header fields or another capability is not a rule. It implements [`CongestionControl`] around a
 /// [`Classic`], and delegates unchanged methods with [`forward!`](crate::forward).
 pub trait Rule: Clone + Send {
+    /// False while ACKs do not grow the window, for example because routers set it. Default: true.
+    fn grows(&self) -> bool {
+        true
+    }
+
     /// Growth in slow start for an ACK of `ack.acked` segments. Default: one segment per segment acknowledged.
     fn slow_start(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         let _ = path;
@@ -145,7 +150,7 @@ impl<R: Rule> CongestionControl for Classic<R> {
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.rule.observe(&mut self.windows, ack, path);
         // In fast recovery the window is constant; after a timeout slow start begins at once.
-        if ack.acked == 0 || ack.phase == Phase::Recovery || !ack.window_limited {
+        if ack.acked == 0 || ack.phase == Phase::Recovery || !ack.window_limited || !self.rule.grows() {
             return;
         }
         // The ACK that fills a hole after a timeout covers segments that left the network earlier: it counts as one (RFC 3465
@@ -211,7 +216,7 @@ impl<R: Rule> CongestionControl for Classic<R> {
         state(self, self.windows.ssthresh, self.rule.phase(&self.windows))
     }
 
-    fn wants(&self) -> Requirements {
+    fn requirements(&self) -> Requirements {
         Requirements { window_only: true, ..Requirements::default() }
     }
 }

@@ -51,7 +51,7 @@ pub struct DeliveryRate {
 impl DeliveryRate {
     /// Stamps a segment that leaves at `now`, with `in_flight` other segments in flight.
     #[inline]
-    pub fn stamp(&mut self, index: Index, now: Instant, (totals, in_flight): (Totals, u32)) {
+    pub fn stamp(&mut self, index: Index, now: Instant, totals: Totals, in_flight: u32) {
         if in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
@@ -145,7 +145,7 @@ mod tests {
 
     impl Flow {
         fn send(&mut self, millis: u64, in_flight: u32) {
-            self.rate.stamp(self.sent_at.len() as Index, at(millis), (self.totals, in_flight));
+            self.rate.stamp(self.sent_at.len() as Index, at(millis), self.totals, in_flight);
             self.sent_at.push(at(millis));
         }
 
@@ -229,7 +229,7 @@ mod tests {
         let sample = flow.sample(6, Duration::MAX);
         assert_eq!(sample, None, "no time has passed");
         flow.sent_at[6] = at(50);
-        flow.rate.stamp(6, at(50), (flow.totals, 3));
+        flow.rate.stamp(6, at(50), flow.totals, 3);
         flow.totals.lost = 9;
         let sample = flow.deliver(150, (1, 6));
         assert_eq!((sample.lost, sample.tx_in_flight), (4, 4));

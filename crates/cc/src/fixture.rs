@@ -62,3 +62,8 @@ pub fn ack(acked: u32) -> Ack {
 pub fn loss(outstanding: u32) -> Loss {
     Loss { cause: Cause::Loss, lost: 1, outstanding, in_flight: outstanding - 4, validated: None }
 }
+
+/// True if `a` is `b` within a hundredth of a percent, the precision of the numbers in the papers.
+pub fn close(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-4 * b.abs()
+}

@@ -6,6 +6,21 @@
 //!
 //! Reading order: [`CongestionControl`], [`Classic`], [`reno`]; then any other algorithm together with its paper.
 //!
+//! The [`Family`] of an algorithm is its folder in `algorithms/`:
+//!
+//! | folder | signal that sets window or rate | algorithms |
+//! |---|---|---|
+//! | `loss` | losses only | [`reno`], [`cubic`], [`hybla`], [`gaimd`], [`highspeed`], [`scalable`] |
+//! | `delay` | queueing delay | [`vegas`], [`new_vegas`], [`dvegas`], [`veno`], [`copa`], [`ledbat_plus_plus`] |
+//! | `bandwidth` | bandwidth measured from ACKs | [`westwood`], [`westwood_plus`], [`westwood_br`], [`tcp_j`], [`jersey`], [`star`], [`astart`] |
+//! | `model` | a model of the path | [`bbr`], [`bbr3`], [`zenith`] |
+//! | `probes` | probes of low priority | [`peach`], [`peach_plus`], [`swift`], [`rcs`], [`pbs`], [`fast_start`] |
+//! | `receiver` | measurements of the receiver | [`real`], [`tfrc`], [`probing`] |
+//! | `network` | reports of routers or links | [`xcp`], [`p_xcp`], [`ba_tcp`], [`scps_tp`] |
+//! | `memory` | state of other connections | [`sharing`] |
+//!
+//! `contract/` has the types between engine and algorithm, `parts/` what several algorithms share.
+//!
 //! `examples/windows.rs` builds every algorithm; `examples/own-algorithm` at the root defines one.
 
 #![cfg_attr(not(test), no_std)]
@@ -16,8 +31,9 @@ extern crate alloc;
 #[macro_use]
 mod registry;
 
+pub(crate) mod algorithms;
 mod classic;
-mod control;
+mod contract;
 pub mod delivery_rate;
 #[cfg(test)]
 mod fixture;
@@ -31,11 +47,11 @@ mod windows;
 
 pub use bentpipe_base::WindowState;
 pub use classic::{Classic, Rule};
-pub use control::{
+pub use contract::{
     Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Detector, EarlyRetransmit, Feedback,
     Loss, Path, PeerProbes, Phase, Priority, ProbeKind, ProbeMoment, ProbeReply, ProbeRequest, Prober,
-    RateSample, Reflector, Requirements, Sent, Sleeper, Spacing, Start, Timeout, TimeoutProbe, TimeoutProber,
-    Undo, Wake, state,
+    RateSample, Reflector, Requirements, Sent, Sleeper, Spacing, Start, Timeout, TimeoutProbe, Undo, Wake,
+    state,
 };
 pub use memory::{PathMemory, Saved, Seat};
 pub use pacer::Pacer;
@@ -43,40 +59,40 @@ pub use registry::{Custom, Entry, Family, ReceiverHalf, SENDER_ONLY};
 pub use windows::Windows;
 
 registry! {
-    Reno, reno;
-    Cubic, cubic;
-    Bbr, bbr;
-    Bbr3, bbr3;
-    Copa, copa;
-    Zenith, zenith;
-    Real, real;
-    Tfrc, tfrc;
-    Probing, probing;
-    Hybla, hybla;
-    Gaimd, gaimd;
-    HighSpeed, highspeed;
-    Scalable, scalable;
-    Veno, veno;
-    Westwood, westwood;
-    WestwoodPlus, westwood_plus;
-    WestwoodBr, westwood_br;
-    TcpJ, tcp_j;
-    Jersey, jersey;
-    Star, star;
-    Astart, astart;
-    Vegas, vegas;
-    NewVegas, new_vegas;
-    DVegas, dvegas;
-    Peach, peach;
-    PeachPlus, peach_plus;
-    Swift, swift;
-    Xcp, xcp;
-    PXcp, p_xcp;
-    Rcs, rcs;
-    Pbs, pbs;
-    Sharing, sharing;
-    FastStart, fast_start;
-    BaTcp, ba_tcp;
-    ScpsTp, scps_tp;
-    LedbatPlusPlus, ledbat_plus_plus;
+    Reno, loss::reno;
+    Cubic, loss::cubic;
+    Bbr, model::bbr;
+    Bbr3, model::bbr3;
+    Copa, delay::copa;
+    Zenith, model::zenith;
+    Real, receiver::real;
+    Tfrc, receiver::tfrc;
+    Probing, receiver::probing;
+    Hybla, loss::hybla;
+    Gaimd, loss::gaimd;
+    HighSpeed, loss::highspeed;
+    Scalable, loss::scalable;
+    Veno, delay::veno;
+    Westwood, bandwidth::westwood;
+    WestwoodPlus, bandwidth::westwood_plus;
+    WestwoodBr, bandwidth::westwood_br;
+    TcpJ, bandwidth::tcp_j;
+    Jersey, bandwidth::jersey;
+    Star, bandwidth::star;
+    Astart, bandwidth::astart;
+    Vegas, delay::vegas;
+    NewVegas, delay::new_vegas;
+    DVegas, delay::dvegas;
+    Peach, probes::peach;
+    PeachPlus, probes::peach_plus;
+    Swift, probes::swift;
+    Xcp, network::xcp;
+    PXcp, network::p_xcp;
+    Rcs, probes::rcs;
+    Pbs, probes::pbs;
+    Sharing, memory::sharing;
+    FastStart, probes::fast_start;
+    BaTcp, network::ba_tcp;
+    ScpsTp, network::scps_tp;
+    LedbatPlusPlus, delay::ledbat_plus_plus;
 }

@@ -1,4 +1,5 @@
-//! Registry of algorithms. The list is in `lib.rs`: a new algorithm needs a file, a paper note and one line there.
+//! Registry of algorithms. The list is in `lib.rs`: a new algorithm needs a file in the folder
+//! of its family, a paper note and one line there.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -115,8 +116,8 @@ pub struct Entry {
 }
 
 macro_rules! registry {
-    ($($variant:ident, $module:ident;)*) => {
-        $(pub mod $module;)*
+    ($($variant:ident, $family:ident::$module:ident;)*) => {
+        $(pub use algorithms::$family::$module;)*
 
         /// Every algorithm with its parameters.
         #[derive(Clone, PartialEq, Debug)]
@@ -128,6 +129,12 @@ macro_rules! registry {
 
         /// All registered algorithms in the order of `bentpipe list cc`.
         pub static REGISTRY: &[Entry] = &[$($module::ENTRY),*];
+
+        #[cfg(test)]
+        #[test]
+        fn each_algorithm_is_in_the_folder_of_its_family() {
+            $(assert_eq!(format!("{:?}", $module::ENTRY.family).to_lowercase(), stringify!($family), "{}", $module::ENTRY.name);)*
+        }
 
         impl Algorithm {
             /// Returns the algorithm `name` with the parameters from `parameters` (a table; absent keys keep their defaults).
@@ -177,9 +184,9 @@ macro_rules! registry {
             }
 
             /// Returns the engine services that its senders need.
-            pub fn wants(&self) -> Requirements {
+            pub fn requirements(&self) -> Requirements {
                 let start = Start { mss: 1000, initial_window: 10.0, initial_ssthresh: f64::INFINITY, paced: false, seed: 0, memory: None };
-                self.build(&start).wants()
+                self.build(&start).requirements()
             }
 
             /// Builds the sender of one connection.

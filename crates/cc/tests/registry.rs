@@ -226,7 +226,7 @@ impl Driver {
         }
         self.cc.on_ack(&ack, &self.path);
         if let Some(detector) = self.cc.detector() {
-            detector.doubt(self.path.now - rtt.unwrap_or_default(), &self.path);
+            detector.early_retransmit(self.path.now - rtt.unwrap_or_default(), &self.path);
         }
         if ends_episode {
             self.phase = Phase::Open;
@@ -272,7 +272,8 @@ impl Driver {
             answered: false,
         };
         // This test never answers the probe: the timer expires again.
-        if self.cc.questioner().is_none_or(|questioner| questioner.question(&timeout, &self.path).is_none()) {
+        let probes = self.cc.requirements().timeout_probes;
+        if !probes || self.cc.timeout_probe(&timeout, &self.path).is_none() {
             self.cc.on_rto(&timeout, &self.path);
         }
         self.phase = Phase::Loss;
@@ -313,7 +314,7 @@ impl Driver {
                 sleeper.on_wake(&self.path);
             }
             if let Some(detector) = self.cc.detector() {
-                detector.doubt(self.path.now, &self.path);
+                detector.early_retransmit(self.path.now, &self.path);
             }
             self.ask_for_probes();
         }
@@ -428,7 +429,7 @@ fn who_always_spaces_its_segments_says_that_it_wants_pacing() {
             });
         }
         let rate = driver.cc.spacing().rate().is_some_and(|rate| rate != Rate::ZERO);
-        assert_eq!(rate, driver.cc.wants().pacing, "{}", entry.name);
+        assert_eq!(rate, driver.cc.requirements().pacing, "{}", entry.name);
     }
 }
 

@@ -387,7 +387,7 @@ pub struct Config {
 impl Config {
     /// True if the algorithm needs pacing and this end does not pace.
     pub fn lacks_pacing(&self) -> bool {
-        self.pacing == Pacing::Off && self.cc.wants().pacing
+        self.pacing == Pacing::Off && self.cc.requirements().pacing
     }
 }
 

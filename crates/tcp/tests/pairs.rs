@@ -44,7 +44,7 @@ impl CongestionControl for Pairs {
         Priority::Normal
     }
 
-    fn wants(&self) -> Requirements {
+    fn requirements(&self) -> Requirements {
         Requirements { sent: true, ..Requirements::default() }
     }
 }

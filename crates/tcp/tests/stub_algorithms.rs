@@ -9,7 +9,7 @@ mod script;
 use bentpipe_base::{Extension, Instant, Probe, ProbeTag, Segment};
 use bentpipe_cc::{
     Ack, Algorithm, BackOff, CongestionControl, Custom, Feedback, Loss, Path, ProbeKind, ProbeMoment,
-    ProbeReply, ProbeRequest, Prober, Reflector, Sent, Start, Timeout, TimeoutProber,
+    ProbeReply, ProbeRequest, Prober, Reflector, Requirements, Sent, Start, Timeout,
 };
 use bentpipe_tcp::{Config, DelayedAck, Events, InitialWindow, ReceiveWindow, Recovery, Reflection};
 use common::Pair;
@@ -50,22 +50,20 @@ impl CongestionControl for Double {
         Some(self)
     }
 
-    fn questioner(&mut self) -> Option<&mut dyn TimeoutProber> {
-        if self.asks_first.is_some() { Some(self) } else { None }
+    fn requirements(&self) -> Requirements {
+        Requirements { timeout_probes: self.asks_first.is_some(), ..Requirements::default() }
     }
 
-    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
-        if self.feedback > 0 { Some(self) } else { None }
-    }
-}
-
-impl TimeoutProber for Double {
-    fn question(&mut self, timeout: &Timeout, _path: &Path) -> Option<ProbeKind> {
+    fn timeout_probe(&mut self, timeout: &Timeout, _path: &Path) -> Option<ProbeKind> {
         let kind = self.asks_first.filter(|_| !timeout.answered);
         if kind.is_some() {
             note(format!("question {}", timeout.consecutive));
         }
         kind
+    }
+
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
+        if self.feedback > 0 { Some(self) } else { None }
     }
 }
 

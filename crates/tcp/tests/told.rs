@@ -16,7 +16,7 @@ use script::{Script, ms, plain};
 
 /// Algorithm with a constant window of 100 segments and an optional rate; it records its calls.
 struct Listener {
-    wants: Requirements,
+    requirements: Requirements,
     rate: Option<Rate>,
 }
 
@@ -48,13 +48,13 @@ impl CongestionControl for Listener {
         Spacing::at(self.rate)
     }
 
-    fn wants(&self) -> Requirements {
-        self.wants
+    fn requirements(&self) -> Requirements {
+        self.requirements
     }
 }
 
-fn listener(wants: Requirements, rate: Option<Rate>) -> Config {
-    let build = move |_: &Start| Box::new(Listener { wants, rate }) as Box<dyn CongestionControl>;
+fn listener(requirements: Requirements, rate: Option<Rate>) -> Config {
+    let build = move |_: &Start| Box::new(Listener { requirements, rate }) as Box<dyn CongestionControl>;
     Config {
         cc: Algorithm::Custom(Custom::new("listener", build)),
         initial_window: InitialWindow::Segments(10),
@@ -138,14 +138,14 @@ fn without_validation_no_window_is_called_unused() {
 fn who_hears_of_a_pause() {
     let by_rate = Requirements { accounting: Accounting::Own, ..Requirements::default() };
     let rate = Some(Rate::from_mbps(100));
-    for (wants, rate, window_validation, hears) in [
+    for (requirements, rate, window_validation, hears) in [
         (Requirements::default(), None, WindowValidation::Off, false),
         (Requirements::default(), rate, WindowValidation::Off, false),
         (by_rate, None, WindowValidation::Off, false),
         (by_rate, rate, WindowValidation::Off, true),
         (Requirements::default(), None, WindowValidation::Restart, true),
     ] {
-        let mut end = Script::established(Config { window_validation, ..listener(wants, rate) });
+        let mut end = Script::established(Config { window_validation, ..listener(requirements, rate) });
         end.write(1000);
         end.wait(100);
         end.ack(1001);
@@ -153,7 +153,7 @@ fn who_hears_of_a_pause() {
         end.wait(5000);
         end.write(1000);
         let restarts: &[String] = if hears { &["restart 10".to_owned()] } else { &[] };
-        assert_eq!(told(), restarts, "{wants:?} {rate:?} {window_validation:?}");
+        assert_eq!(told(), restarts, "{requirements:?} {rate:?} {window_validation:?}");
     }
 }
 
@@ -178,8 +178,8 @@ fn lateness_before_a_pause_is_no_burst_after_it() {
 /// State kept per segment counts in the memory of a connection.
 #[test]
 fn memory_counts_what_is_kept_for_each_segment() {
-    let memory = |wants: Requirements, recovery: Recovery| {
-        let mut end = Script::established(Config { recovery, ..listener(wants, None) });
+    let memory = |requirements: Requirements, recovery: Recovery| {
+        let mut end = Script::established(Config { recovery, ..listener(requirements, None) });
         end.write(100_000);
         (end.end.memory_bytes(), end)
     };

@@ -41,7 +41,7 @@ impl CongestionControl for Held {
         if self.holds { Spacing::Withheld } else { Spacing::None }
     }
 
-    fn wants(&self) -> Requirements {
+    fn requirements(&self) -> Requirements {
         Requirements { withholds: true, ..Requirements::default() }
     }
 

@@ -8,8 +8,12 @@ use super::{Finding, Tree};
 
 const REGISTRY: &str = "crates/cc/src/lib.rs";
 
-/// One line of the registry: `Variant, module;`.
+/// Folder of the algorithms, with one folder per family.
+const ALGORITHMS: &str = "crates/cc/src/algorithms";
+
+/// One line of the registry: `Variant, family::module;`.
 struct Line {
+    family: Ident,
     module: Ident,
 }
 
@@ -17,13 +21,16 @@ impl Parse for Line {
     fn parse(input: ParseStream) -> syn::Result<Self> {
         input.parse::<Ident>()?;
         input.parse::<Token![,]>()?;
-        Ok(Self { module: input.parse()? })
+        let family = input.parse()?;
+        input.parse::<Token![::]>()?;
+        Ok(Self { family, module: input.parse()? })
     }
 }
 
 /// An algorithm of the registry.
 struct Entry {
-    module: String,
+    /// Path of the module's file, without its ending.
+    stem: String,
     name: String,
     line: usize,
 }
@@ -57,12 +64,12 @@ pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
                 format!("write {note}"),
             ));
         }
-        if !has_unit_tests(sources, &entry.module) {
+        if !has_unit_tests(sources, &entry.stem) {
             findings.push(Finding::new(
                 (REGISTRY, entry.line),
                 format!("`{}` has no unit tests beside its code", entry.name),
                 "the worked examples of a paper are its first tests",
-                format!("add `#[cfg(test)] mod tests` to the module `{}`", entry.module),
+                format!("add `#[cfg(test)] mod tests` to {}.rs", entry.stem),
             ));
         }
     }
@@ -107,11 +114,11 @@ fn entries(registry: &syn::File, sources: &Sources, findings: &mut Vec<Finding>)
                 continue;
             }
         };
-        for Line { module } in lines {
-            let (line, module) = (module.span().start().line, module.to_string());
-            let files = ["", "/mod"].map(|end| format!("crates/cc/src/{module}{end}.rs"));
-            match files.iter().find_map(|file| name_of(sources.get(&**file)?)) {
-                Some(name) => entries.push(Entry { module, name, line }),
+        for Line { family, module } in lines {
+            let line = module.span().start().line;
+            let stem = format!("{ALGORITHMS}/{family}/{module}");
+            match sources.get(&*format!("{stem}.rs")).and_then(name_of) {
+                Some(name) => entries.push(Entry { stem, name, line }),
                 None => {
                     unreadable(line, format!("`{module}` has no `ENTRY` whose `name` is a literal string"))
                 }
@@ -121,9 +128,8 @@ fn entries(registry: &syn::File, sources: &Sources, findings: &mut Vec<Finding>)
     entries
 }
 
-fn has_unit_tests(sources: &Sources, module: &str) -> bool {
-    let file = format!("crates/cc/src/{module}.rs");
-    let folder = format!("crates/cc/src/{module}/");
+fn has_unit_tests(sources: &Sources, stem: &str) -> bool {
+    let (file, folder) = (format!("{stem}.rs"), format!("{stem}/"));
     let is_test = |item: &Item| matches!(item, Item::Mod(module) if is_test_only(&module.attrs));
     sources
         .iter()
@@ -146,7 +152,7 @@ mod tests {
     }
 
     fn registry_of(names: &[&str]) -> String {
-        let entries = names.iter().map(|name| format!("X, {name};\n"));
+        let entries = names.iter().map(|name| format!("X, loss::{name};\n"));
         format!("mod registry;\nregistry! {{\n{}}}\n", entries.collect::<String>())
     }
 
@@ -160,8 +166,11 @@ mod tests {
     #[test]
     fn an_algorithm_with_note_and_tests_is_complete() {
         let registry = registry_of(&["reno"]);
-        let files =
-            [(REGISTRY, &*registry), ("crates/cc/src/reno.rs", &*tested("reno")), ("papers/reno.md", "")];
+        let files = [
+            (REGISTRY, &*registry),
+            ("crates/cc/src/algorithms/loss/reno.rs", &*tested("reno")),
+            ("papers/reno.md", ""),
+        ];
         assert!(findings(&files).is_empty());
     }
 
@@ -169,7 +178,7 @@ mod tests {
     fn tests_may_live_in_a_file_of_the_module() {
         let registry = registry_of(&["peach"]);
         let peach = module("peach", "#[cfg(test)]\nmod tests;");
-        let module = ("crates/cc/src/peach/mod.rs", &*peach);
+        let module = ("crates/cc/src/algorithms/loss/peach.rs", &*peach);
         assert!(findings(&[(REGISTRY, &*registry), module, ("papers/peach.md", "")]).is_empty());
     }
 
@@ -178,8 +187,8 @@ mod tests {
         let registry = registry_of(&["reno", "hybla"]);
         let files = [
             (REGISTRY, &*registry),
-            ("crates/cc/src/reno.rs", &*tested("reno")),
-            ("crates/cc/src/hybla.rs", &*module("hybla", "mod tests {}")),
+            ("crates/cc/src/algorithms/loss/reno.rs", &*tested("reno")),
+            ("crates/cc/src/algorithms/loss/hybla.rs", &*module("hybla", "mod tests {}")),
             ("papers/reno.md", ""),
         ];
         let found = findings(&files);
@@ -196,9 +205,12 @@ mod tests {
 
     #[test]
     fn an_entry_that_cannot_be_read_is_no_silence() {
-        let found = findings(&[(REGISTRY, "registry! { Reno, reno, ENTRY; }")]);
+        let found = findings(&[(REGISTRY, "registry! { Reno, loss::reno, ENTRY; }")]);
         assert!(found[0].contains("cannot be read"), "{found:?}");
-        let found = findings(&[(REGISTRY, "registry! { Reno, reno; }"), ("crates/cc/src/reno.rs", "")]);
+        let found = findings(&[
+            (REGISTRY, "registry! { Reno, loss::reno; }"),
+            ("crates/cc/src/algorithms/loss/reno.rs", ""),
+        ]);
         assert!(found[0].contains("has no `ENTRY`"), "{found:?}");
     }
 }

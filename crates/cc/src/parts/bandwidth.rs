@@ -9,6 +9,7 @@ use crate::{Ack, Path};
 
 /// Returns `rate * rtt` in segments; 0 before the first round-trip sample.
 pub(crate) fn segments(rate: f64, rtt: Duration, mss: u32) -> f64 {
+    debug_assert!(rate >= 0.0 && rate.is_finite(), "a bandwidth of {rate} bytes/s");
     if rtt == Duration::MAX { 0.0 } else { rate * rtt.as_secs_f64() / f64::from(mss) }
 }
 
@@ -364,11 +365,7 @@ impl Sliding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{self, MSS, path_at};
-
-    fn close(a: f64, b: f64) -> bool {
-        (a - b).abs() <= 1e-4 * b.abs()
-    }
+    use crate::fixture::{self, MSS, close, path_at};
 
     fn at(seconds: f64) -> Instant {
         path_at(seconds).now

@@ -359,7 +359,7 @@ impl<L: Law> CongestionControl for Inquirer<L> {
         state(self, ssthresh, phase)
     }
 
-    fn wants(&self) -> Requirements {
+    fn requirements(&self) -> Requirements {
         let accounting = match self.law.terms().form {
             Form::Listing | Form::Pipe => Accounting::Own,
             Form::Inflation => Accounting::Outstanding,
@@ -521,7 +521,7 @@ mod tests {
         }
         assert_eq!(left[..4], [0, 2, 0, 2]);
         assert_eq!((left.iter().sum::<usize>(), &left[30..]), (30, &[0; 4][..]), "as many as the window had");
-        assert_eq!(prober.wants().accounting, Accounting::Pipe, "the engine reduces in proportion");
+        assert_eq!(prober.requirements().accounting, Accounting::Pipe, "the engine reduces in proportion");
     }
 
     /// Ten segments and 20 probes leave. 20 probes remain for the 30 segments that the replies allow.

@@ -108,6 +108,7 @@ pub fn algorithms() -> String {
     let mut page = begin("Algorithms and their parameters", text);
     for entry in REGISTRY {
         let module = entry.name.replace('-', "_");
+        let family = format!("{:?}", entry.family).to_lowercase();
         let link = format!("[Note](../../papers/{}.md)", entry.name);
         let mut title = entry.title.to_owned();
         title[..1].make_ascii_uppercase();
@@ -119,7 +120,7 @@ pub fn algorithms() -> String {
         if parameters.is_empty() {
             continue;
         }
-        let documented = fields(&module_text(&format!("cc/src/{module}")), "Config");
+        let documented = fields(&module_text(&format!("cc/src/algorithms/{family}/{module}")), "Config");
         let row = |one: &reference::Parameter| {
             let field = documented.iter().find(|field| field.name.replace('_', "-") == one.name);
             let field = field.unwrap_or_else(|| panic!("{}: no field for {}", entry.name, one.name));

@@ -315,7 +315,7 @@ impl Sender {
         let (Some(front), Some(detector)) = (self.board.front(), self.algorithm.cc.detector()) else {
             return;
         };
-        match detector.doubt(front.sent_at, path) {
+        match detector.early_retransmit(front.sent_at, path) {
             EarlyRetransmit::None => {}
             EarlyRetransmit::Oldest => {
                 self.board.mark_lost(self.board.front_index());

@@ -12,8 +12,8 @@ bitflags::bitflags! {
         const TAKES_REPORTS = 0x02;
         /// The algorithm has a [`Feedback`](bentpipe_cc::Feedback).
         const FEEDBACK = 0x04;
-        /// The algorithm is a [`TimeoutProber`](bentpipe_cc::Questioner).
-        const QUESTIONS = 0x08;
+        /// The algorithm sends its own [`timeout_probe`](CongestionControl::timeout_probe).
+        const TIMEOUT_PROBES = 0x08;
         /// The algorithm is a [`Detector`](bentpipe_cc::Detector).
         const DETECTS = 0x10;
         /// The algorithm is a [`Sleeper`](bentpipe_cc::Sleeper).
@@ -27,7 +27,7 @@ bitflags::bitflags! {
 
 impl Abilities {
     fn of(cc: &mut dyn CongestionControl) -> Self {
-        let Requirements { sent, window_only, .. } = cc.wants();
+        let Requirements { sent, window_only, timeout_probes, .. } = cc.requirements();
         let mut abilities = Self::empty();
         abilities.set(Self::SEES_DEPARTURES, sent);
         abilities.set(Self::WINDOW_ONLY, window_only);
@@ -35,14 +35,14 @@ impl Abilities {
         abilities.set(Self::PROBES, reports.is_some());
         abilities.set(Self::TAKES_REPORTS, reports == Some(true));
         abilities.set(Self::FEEDBACK, cc.feedback().is_some());
-        abilities.set(Self::QUESTIONS, cc.questioner().is_some());
+        abilities.set(Self::TIMEOUT_PROBES, timeout_probes);
         abilities.set(Self::DETECTS, cc.detector().is_some());
         abilities.set(Self::WAKES, cc.sleeper().is_some());
         abilities
     }
 }
 
-/// Algorithm of one connection, with its wants and capabilities.
+/// Algorithm of one connection, with its requirements and capabilities.
 pub(super) struct Attached {
     pub cc: Box<dyn CongestionControl>,
     pub accounting: Accounting,
@@ -56,9 +56,9 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// Queries wants and capabilities of the algorithm once.
+    /// Queries requirements and capabilities of the algorithm once.
     pub fn new(mut cc: Box<dyn CongestionControl>) -> Self {
-        let Requirements { accounting, withholds, .. } = cc.wants();
+        let Requirements { accounting, withholds, .. } = cc.requirements();
         let abilities = Abilities::of(&mut *cc);
         Self { cc, accounting, withholds, abilities, exchanges_fields: false, withheld: false }
     }

@@ -28,7 +28,8 @@ impl Sender {
             outstanding: self.board.outstanding(),
             answered: answered && !by_engine,
         };
-        match self.algorithm.cc.questioner().and_then(|questioner| questioner.question(&timeout, path)) {
+        let probes = self.algorithm.has(Abilities::TIMEOUT_PROBES);
+        match probes.then(|| self.algorithm.cc.timeout_probe(&timeout, path)).flatten() {
             Some(kind) => {
                 self.remember_probe(kind, Origin::Algorithm);
                 TimeoutResponse::Probe(kind)
@@ -40,8 +41,7 @@ impl Sender {
     /// Returns the RTO probe of the engine as configured, unless a timeout was believed or enough probes are unanswered.
     fn engine_rto_probe(&self, cx: &Context) -> Option<ProbeKind> {
         let SpuriousTimeout::Aen { probe, max_probes, .. } = cx.config.spurious_timeout else { return None };
-        let questions = self.algorithm.has(Abilities::QUESTIONS);
-        let may = !questions
+        let may = !self.algorithm.has(Abilities::TIMEOUT_PROBES)
             && self.silence.rto_probes < max_probes
             && self.silence.timeouts == self.silence.rto_probes + 1;
         may.then(|| probe.kind())

@@ -300,7 +300,7 @@ impl Sender {
     fn stamp(&mut self, index: Index, now: Instant) {
         if let Some(rate) = &mut self.rate {
             let totals = Totals { delivered: self.delivered, lost: self.board.total_lost };
-            rate.stamp(index, now, (totals, self.board.in_flight()));
+            rate.stamp(index, now, totals, self.board.in_flight());
         }
     }
 

@@ -64,7 +64,7 @@ pub(crate) fn recovery<L: Law>(prober: &mut Inquirer<L>, each: usize) -> Outcome
             prober.on_loss(&fixture::loss(30), &now);
         }
         prober.on_ack(&Ack { sacked: 1, phase: Phase::Recovery, ..fixture::ack(0) }, &now);
-        let used = if prober.wants().accounting != Accounting::Outstanding { pipe } else { 30 + new };
+        let used = if prober.requirements().accounting != Accounting::Outstanding { pipe } else { 30 + new };
         let sent = (prober.window() as u32).saturating_sub(used);
         new += sent;
         // The third duplicate triggers the retransmission.

@@ -1,0 +1,8 @@
+//! Window set by losses only.
+
+pub mod cubic;
+pub mod gaimd;
+pub mod highspeed;
+pub mod hybla;
+pub mod reno;
+pub mod scalable;

@@ -1,0 +1,3 @@
+//! Window set by what other connections learnt.
+
+pub mod sharing;

@@ -1,0 +1,6 @@
+//! Window set by reports of routers or links.
+
+pub mod ba_tcp;
+pub mod p_xcp;
+pub mod scps_tp;
+pub mod xcp;

@@ -1,0 +1,5 @@
+//! Window or rate set by measurements of the receiver.
+
+pub mod probing;
+pub mod real;
+pub mod tfrc;
