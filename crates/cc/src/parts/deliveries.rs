@@ -7,30 +7,37 @@ const POINTS: usize = 64;
 /// Points per round trip.
 const SPACING: u64 = 32;
 
+/// A time, and the bytes delivered by then.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    at: Instant,
+    bytes: u64,
+}
+
 /// Curve of bytes delivered over the last round trips. It is linear between near points, and a step at the later point
 /// otherwise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deliveries {
-    /// Ring of points: a time, and the bytes delivered by then.
-    points: [(Instant, u64); POINTS],
+    /// Ring of points.
+    points: [Point; POINTS],
     newest: usize,
     spacing: Duration,
 }
 
 impl Deliveries {
     pub fn new() -> Self {
-        Self { points: [(Instant::ZERO, 0); POINTS], newest: 0, spacing: Duration::ZERO }
+        Self { points: [Point { at: Instant::ZERO, bytes: 0 }; POINTS], newest: 0, spacing: Duration::ZERO }
     }
 
     /// Adds an ACK at `now` that reports `bytes`. The newest point moves forward until it is `rtt / SPACING` after the previous
     /// one; after silence it stays.
     pub fn add(&mut self, now: Instant, bytes: u64, rtt: Duration) {
         self.spacing = rtt / SPACING;
-        let (newest, total) = self.point(0);
-        if newest.since(self.point(1).0) >= self.spacing || now.since(newest) > self.spacing {
+        let newest = self.point(0);
+        if newest.at.since(self.point(1).at) >= self.spacing || now.since(newest.at) > self.spacing {
             self.newest = (self.newest + 1) % POINTS;
         }
-        self.points[self.newest] = (now, total + bytes);
+        self.points[self.newest] = Point { at: now, bytes: newest.bytes + bytes };
     }
 
     /// Returns the rate over the last `span`, in bytes per second.
@@ -38,38 +45,38 @@ impl Deliveries {
         if span.is_zero() {
             0.0
         } else {
-            (self.point(0).1 - self.until(now - span)) as f64 / span.as_secs_f64()
+            (self.point(0).bytes - self.until(now - span)) as f64 / span.as_secs_f64()
         }
     }
 
     /// Returns the point that is `age` positions older than the newest.
-    fn point(&self, age: usize) -> (Instant, u64) {
+    fn point(&self, age: usize) -> Point {
         self.points[(self.newest + POINTS - age) % POINTS]
     }
 
     /// Returns the bytes delivered by `at`, within the length of the history.
     fn until(&self, at: Instant) -> u64 {
         let mut younger = self.point(0);
-        if younger.0 <= at {
-            return younger.1;
+        if younger.at <= at {
+            return younger.bytes;
         }
         for age in 1..POINTS {
             let older = self.point(age);
-            if older.0 <= at {
+            if older.at <= at {
                 return self.between(older, younger, at);
             }
             younger = older;
         }
-        younger.1
+        younger.bytes
     }
 
-    fn between(&self, older: (Instant, u64), younger: (Instant, u64), at: Instant) -> u64 {
-        let gap = younger.0.since(older.0);
+    fn between(&self, older: Point, younger: Point, at: Instant) -> u64 {
+        let gap = younger.at.since(older.at);
         if gap > self.spacing * 2 {
-            return older.1;
+            return older.bytes;
         }
-        let share = at.since(older.0).as_secs_f64() / gap.as_secs_f64();
-        older.1 + ((younger.1 - older.1) as f64 * share) as u64
+        let share = at.since(older.at).as_secs_f64() / gap.as_secs_f64();
+        older.bytes + ((younger.bytes - older.bytes) as f64 * share) as u64
     }
 }
 
