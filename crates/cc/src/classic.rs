@@ -143,6 +143,7 @@ impl<R: Rule> Classic<R> {
 impl<R: Rule> CongestionControl for Classic<R> {
     #[inline]
     fn window(&self) -> f64 {
+        debug_assert!(self.windows.are_sound(), "{:?}", self.windows);
         self.windows.cwnd
     }
 

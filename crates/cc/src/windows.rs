@@ -10,6 +10,11 @@ pub struct Windows {
 }
 
 impl Windows {
+    /// Invariant: a finite window of at least one segment, and a positive ssthresh.
+    pub(crate) fn are_sound(&self) -> bool {
+        self.cwnd >= 1.0 && self.cwnd.is_finite() && self.ssthresh > 0.0
+    }
+
     /// True if the window is below ssthresh.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh

@@ -35,6 +35,7 @@ impl<T: PartialOrd + Copy> WindowedMax<T> {
     /// Adds a value seen at `at`. Times must not decrease.
     pub fn update(&mut self, at: u64, value: T) {
         let Some(best) = &mut self.best else { return self.reset(at, value) };
+        debug_assert!(best.is_sorted_by_key(|(at, _)| *at) && best[2].0 <= at, "times decrease");
         if value >= best[0].1 || at.saturating_sub(best[2].0) > self.window {
             return self.reset(at, value);
         }

@@ -210,9 +210,24 @@ impl Receiver {
         if start <= self.nxt {
             self.nxt = end;
             self.absorb();
+            self.check();
             return Arrival::InOrder;
         }
-        self.keep(SackRange { start, end })
+        let arrival = self.keep(SackRange { start, end });
+        self.check();
+        arrival
+    }
+
+    /// Invariants: the application has read no more than arrived, only a FIN may lie beyond the granted window, and a hole is
+    /// before the first range of the queue.
+    fn check(&self) {
+        debug_assert!(self.read_to <= self.nxt, "read to {}, of {}", self.read_to, self.nxt);
+        debug_assert!(
+            self.nxt <= self.granted + u64::from(self.fin_at.is_some()),
+            "beyond the granted window"
+        );
+        let first = self.queue.as_ref().and_then(|queue| queue.ranges.front());
+        debug_assert!(first.is_none_or(|first| self.nxt < first.start), "no hole before {first:?}");
     }
 
     /// True if the end of the peer's stream is known.

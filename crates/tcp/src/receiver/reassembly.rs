@@ -32,6 +32,7 @@ pub(super) fn merge_at(ranges: &mut VecDeque<SackRange>, at: usize, mut merged: 
         merged = SackRange { start: merged.start.min(range.start), end: merged.end.max(range.end) };
         ranges.remove(at);
     }
+    debug_assert!(at == 0 || ranges[at - 1].end < merged.start, "ranges are sorted and apart");
     ranges.insert(at, merged);
     merged
 }

@@ -70,6 +70,11 @@ impl Sender {
             self.board.advance(segment.ack, &mut progress);
             self.una = segment.ack;
         }
+        debug_assert_eq!(
+            self.board.front().map_or(self.nxt, |front| front.start),
+            self.una,
+            "records begin at una"
+        );
         let repeats = !advanced && segment.seq_len() == 0 && segment.ack == self.una;
         let duplicate = repeats && !self.board.is_empty();
         let repeats = repeats && segment.sack.is_empty();

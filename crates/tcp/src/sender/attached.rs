@@ -63,6 +63,14 @@ impl Attached {
         Self { cc, accounting, withholds, abilities, exchanges_fields: false, withheld: false }
     }
 
+    /// Returns the congestion window in segments.
+    #[inline]
+    pub fn window(&self) -> f64 {
+        let window = self.cc.window();
+        debug_assert!((1.0..=f64::from(u32::MAX)).contains(&window), "a window of {window} segments");
+        window
+    }
+
     #[inline]
     pub fn has(&self, ability: Abilities) -> bool {
         self.abilities.contains(ability)

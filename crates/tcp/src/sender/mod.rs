@@ -299,7 +299,7 @@ impl Sender {
 
     /// Returns the congestion window in bytes.
     pub fn window_bytes(&self) -> u64 {
-        (self.algorithm.cc.window() * f64::from(self.mss)) as u64
+        (self.algorithm.window() * f64::from(self.mss)) as u64
     }
 
     /// Returns the latest round-trip sample once.
@@ -377,7 +377,7 @@ impl Sender {
 
     /// Returns the congestion window in whole segments, inflation included.
     fn window(&self) -> u32 {
-        (self.algorithm.cc.window() + self.inflation) as u32
+        (self.algorithm.window() + self.inflation) as u32
     }
 
     /// Returns the segments that count against the congestion window.

@@ -67,7 +67,7 @@ impl Sender {
         if !fast_path.contains(FastPath::DEPARTURES) || held() {
             return Prediction::Unclear;
         }
-        let window = self.algorithm.cc.window() as u32;
+        let window = self.algorithm.window() as u32;
         if self.board.outstanding() >= window {
             self.limit = Limit::Window;
             return Prediction::Nothing;

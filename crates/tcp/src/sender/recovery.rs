@@ -132,7 +132,7 @@ impl Sender {
     /// Allows segments in proportion to the data that an ACK in fast recovery delivered.
     pub(super) fn allow_proportionally(&mut self, ack: PrrAck) {
         if matches!(self.episode, Episode::Recovery { .. }) {
-            let (in_flight, ssthresh) = (self.board.in_flight(), self.algorithm.cc.window() as u32);
+            let (in_flight, ssthresh) = (self.board.in_flight(), self.algorithm.window() as u32);
             self.reductions().prr.on_ack(ack, in_flight, ssthresh);
         }
     }
@@ -298,10 +298,10 @@ impl Sender {
             in_flight: self.board.in_flight() + acked,
             validated: self.validated(cx.config),
         };
-        let before = self.algorithm.cc.window();
+        let before = self.algorithm.window();
         self.algorithm.cc.on_loss(&loss, &path);
         self.stop_watching();
-        let (nxt, smaller) = (self.nxt, self.algorithm.cc.window() < before);
+        let (nxt, smaller) = (self.nxt, self.algorithm.window() < before);
         let reductions = self.reductions();
         reductions.ecn_recover = nxt;
         if smaller {

@@ -394,7 +394,7 @@ impl Sender {
 
     /// Returns one window per smoothed RTT, times a gain.
     fn window_rate(&self, slow_start_gain: f64, avoidance_gain: f64) -> Option<Rate> {
-        let window = self.algorithm.cc.window();
+        let window = self.algorithm.window();
         let gain =
             if window < self.algorithm.cc.snapshot().ssthresh { slow_start_gain } else { avoidance_gain };
         let srtt = self.rtt.srtt.max(Duration::from_micros(1)).as_secs_f64();

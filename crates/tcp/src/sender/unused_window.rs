@@ -23,7 +23,7 @@ impl Sender {
         let round = self.rtt.srtt.max(Duration::from_millis(1));
         validation.measure(now, self.delivered, round);
         // RFC 7661 section 4.3: the window is validated while more than half of it is used.
-        let window = self.algorithm.cc.window();
+        let window = self.algorithm.window();
         if validation.pipe_ack(self.mss) >= window / 2.0 || self.limit != Limit::Application {
             validation.note_used();
         } else if validation.is_unused_for(now, NON_VALIDATED_PERIOD) {

@@ -73,6 +73,7 @@ impl Scoreboard {
 
     /// Returns the segments believed to be in flight (RFC 6675 `pipe`).
     pub fn in_flight(&self) -> u32 {
+        debug_assert!(self.sacked + self.lost <= self.outstanding(), "a segment is SACKed or lost, not both");
         self.outstanding() + self.retransmitted - self.sacked - self.lost
     }
 
@@ -160,6 +161,10 @@ impl Scoreboard {
             }
         }
         if self.records.is_empty() {
+            debug_assert!(
+                self.is_plain() && self.sacked_above_edge == 0,
+                "an empty scoreboard counts nothing"
+            );
             self.forget();
         }
     }
