@@ -24,7 +24,7 @@ bitflags::bitflags! {
     }
 }
 
-/// The ECN field of the IP header (RFC 3168 section 5).
+/// The ECN field of the IP header (RFC 3168 section 5, RFC 9331).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EcnField {
     /// Not ECN-capable: a congested queue drops the packet instead of marking it.
@@ -32,6 +32,8 @@ pub enum EcnField {
     NotCapable,
     /// ECN-capable transport: ECT(0).
     Capable,
+    /// ECN-capable transport that reacts to each mark: ECT(1), the identifier of L4S (RFC 9331).
+    L4s,
     /// Congestion experienced (CE).
     Congested,
 }

@@ -223,8 +223,8 @@ impl World {
         } else if seq == known.own {
             self.known[at].own = seq.wrapping_add(len as u32);
         }
-        let ecn =
-            [EcnField::NotCapable, EcnField::Capable, EcnField::Congested][usize::from(choice >> 4) % 3];
+        let ecn = [EcnField::NotCapable, EcnField::L4s, EcnField::Capable, EcnField::Congested]
+            [usize::from(choice >> 4) % 4];
         self.send(at, Header { seq, ack, flags, window, options, ..Header::default() }, (ecn, len));
     }
 
