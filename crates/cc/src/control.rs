@@ -143,8 +143,10 @@ pub struct Ack {
     /// True if the window limited the sender since the last ACK, not the application or the receiver. The window may grow only
     /// then.
     pub window_limited: bool,
-    /// True if the peer echoed a congestion mark (RFC 3168 ECE).
+    /// True if the peer echoed a congestion mark (RFC 3168 ECE, RFC 9768 ACE).
     pub ecn_echo: bool,
+    /// Packets newly reported as marked, with Accurate ECN (RFC 9768); zero with classic ECN, whose echo has no number.
+    pub marks: u32,
     /// True if the peer reported a duplicate arrival (RFC 2883).
     pub dsack: bool,
 }
@@ -423,6 +425,9 @@ pub struct Requirements {
     /// True if [`CongestionControl::spacing`] always sets a rate. Pacing is part of the law: without it, the host runs a
     /// different algorithm.
     pub pacing: bool,
+    /// True if the algorithm reacts to the number of marks (a scalable congestion control, RFC 9331). With Accurate ECN, the engine
+    /// sends its data as ECT(1), reports marks only by [`Ack::marks`], and counts unmarked segments for growth.
+    pub scalable: bool,
 }
 
 /// A congestion control algorithm.

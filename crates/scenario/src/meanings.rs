@@ -582,7 +582,7 @@ const KEYS: &[Meaning] = &[
     ("dsack", "Offers D-SACK (RFC 2883)"),
     ("timestamps", "Offers timestamps (RFC 7323)"),
     ("window-scaling", "Offers window scaling (RFC 7323)"),
-    ("ecn", "Offers ECN (RFC 3168)"),
+    ("ecn", "Offers ECN: classic (RFC 3168), or Accurate ECN (RFC 9768), which falls back to classic ECN"),
     ("probe-replies", "Answers low-priority probes"),
     ("ack-counting", "The window grows by the segments that an ACK covers (RFC 3465), or by one per ACK"),
     ("initial-window", "Initial congestion window"),

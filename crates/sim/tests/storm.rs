@@ -28,8 +28,8 @@ use bentpipe_scenario::{
 };
 use bentpipe_sim::{Ended, RunOptions, RunResult, run, run_observed};
 use bentpipe_tcp::{
-    AckCounting, AckDelay, AckPace, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow,
-    Recovery, RtoBounds, SpuriousTimeout, WindowValidation,
+    AckCounting, AckDelay, AckPace, Config, DelayedAck, EcnMode, InitialWindow, KeepAlive, Pacing,
+    ReceiveWindow, Recovery, RtoBounds, SpuriousTimeout, WindowValidation,
 };
 use bentpipe_trace::Event;
 use bentpipe_traffic::on_off::Spacing;
@@ -236,7 +236,7 @@ impl Dice {
             dsack: !self.one_in(4),
             timestamps: self.one_in(2),
             window_scaling: !self.one_in(4),
-            ecn: self.one_in(3),
+            ecn: self.pick(&[EcnMode::Off, EcnMode::Classic, EcnMode::Accurate]),
             nagle: self.one_in(3),
             delayed_ack: if self.one_in(2) { DelayedAck::Off } else { delayed_ack },
             ack_delay: self.pick(&[AckDelay::Auto, AckDelay::Paced(AckPace::default()), AckDelay::Counted]),

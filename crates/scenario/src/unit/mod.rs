@@ -20,7 +20,7 @@ pub(crate) use physical::{
 };
 pub(crate) use room::{Level, LevelIn, ROOM};
 pub(crate) use size::{Bytes, MOST_PACKET_BYTES, Segments};
-pub(crate) use word::{Initial, Names, OrWord, TEXT, Words};
+pub(crate) use word::{FlagOrWord, Initial, Names, OrWord, TEXT, Words};
 
 use crate::tree::Value;
 
