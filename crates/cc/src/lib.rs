@@ -79,4 +79,5 @@ registry! {
     BaTcp, ba_tcp;
     ScpsTp, scps_tp;
     LedbatPlusPlus, ledbat_plus_plus;
+    Prague, prague;
 }
