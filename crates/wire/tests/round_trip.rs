@@ -63,7 +63,7 @@ fn segment(base: u64) -> impl Strategy<Value = Segment> {
             }
             let ecn = [EcnField::NotCapable, EcnField::L4s, EcnField::Capable, EcnField::Congested]
                 [usize::from(ecn)];
-            let flags = Flags::ACK | Flags::PSH;
+            let flags = Flags::ACK | Flags::PSH | Flags::of_ace(seq as u8);
             Segment {
                 seq,
                 ack,
