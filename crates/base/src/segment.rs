@@ -2,7 +2,7 @@ use crate::Rate;
 use crate::snack::{SackRange, Snack};
 
 bitflags::bitflags! {
-    /// TCP header flags (RFC 9293 section 3.1, RFC 3168).
+    /// TCP header flags (RFC 9293 section 3.1, RFC 3168, RFC 9768).
     #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
     pub struct Flags: u16 {
         /// FIN: the sender has no more data.
@@ -21,10 +21,28 @@ bitflags::bitflags! {
         const ECE = 0x040;
         /// Congestion window reduced (RFC 3168).
         const CWR = 0x080;
+        /// Accurate ECN (RFC 9768).
+        const AE = 0x100;
     }
 }
 
-/// The ECN field of the IP header (RFC 3168 section 5).
+impl Flags {
+    /// The three flags of the ACE field (RFC 9768 section 3.2.2).
+    pub const ACE: Self = Self::AE.union(Self::CWR).union(Self::ECE);
+    const ACE_SHIFT: u32 = Self::ECE.bits().trailing_zeros();
+
+    /// Returns the flags of an ACE field; only its three low bits count.
+    pub const fn of_ace(ace: u8) -> Self {
+        Self::from_bits_truncate((ace as u16 & 7) << Self::ACE_SHIFT)
+    }
+
+    /// Returns the ACE field, from 0 to 7: AE is its high bit, ECE its low one.
+    pub const fn ace(self) -> u8 {
+        (self.intersection(Self::ACE).bits() >> Self::ACE_SHIFT) as u8
+    }
+}
+
+/// The ECN field of the IP header (RFC 3168 section 5, RFC 9331).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EcnField {
     /// Not ECN-capable: a congested queue drops the packet instead of marking it.
@@ -32,6 +50,8 @@ pub enum EcnField {
     NotCapable,
     /// ECN-capable transport: ECT(0).
     Capable,
+    /// ECN-capable transport that reacts to each mark: ECT(1), the identifier of L4S (RFC 9331).
+    L4s,
     /// Congestion experienced (CE).
     Congested,
 }

@@ -139,6 +139,7 @@ impl Pipe {
             window_limited: self.cc.window() < LARGEST_WINDOW,
             ecn_echo: false,
             dsack: false,
+            marks: 0,
         };
         if let Some(receiver) = &mut self.receiver {
             let fields = receiver.reply(self.path.now);

@@ -54,6 +54,7 @@ pub fn ack(acked: u32) -> Ack {
         ends_episode: false,
         window_limited: true,
         ecn_echo: false,
+        marks: 0,
         dsack: false,
     }
 }

@@ -16,7 +16,7 @@
 //! | `model` | a model of the path | [`bbr`], [`bbr3`], [`zenith`] |
 //! | `probes` | probes of low priority | [`peach`], [`peach_plus`], [`swift`], [`rcs`], [`pbs`], [`fast_start`] |
 //! | `receiver` | measurements of the receiver | [`real`], [`tfrc`], [`probing`] |
-//! | `network` | reports of routers or links | [`xcp`], [`p_xcp`], [`ba_tcp`], [`scps_tp`] |
+//! | `network` | reports of routers or links | [`xcp`], [`p_xcp`], [`ba_tcp`], [`scps_tp`], [`prague`] |
 //! | `memory` | state of other connections | [`sharing`] |
 //!
 //! `contract/` has the types between engine and algorithm, `parts/` what several algorithms share.
@@ -95,4 +95,5 @@ registry! {
     BaTcp, network::ba_tcp;
     ScpsTp, network::scps_tp;
     LedbatPlusPlus, delay::ledbat_plus_plus;
+    Prague, network::prague;
 }

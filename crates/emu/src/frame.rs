@@ -24,7 +24,7 @@ struct Traits {
     hosts: [u64; 2],
     low_priority: bool,
     is_data: bool,
-    ecn_capable: bool,
+    ecn: EcnField,
 }
 
 impl Frame {
@@ -52,14 +52,15 @@ impl Frame {
 
 impl Traits {
     fn of(bytes: &[u8]) -> Self {
-        let unknown = Self { flow: 0, hosts: [0; 2], low_priority: false, is_data: true, ecn_capable: false };
+        let unknown =
+            Self { flow: 0, hosts: [0; 2], low_priority: false, is_data: true, ecn: EcnField::NotCapable };
         let Ok(packet) = Datagram::read(bytes) else { return unknown };
         Self {
             flow: packet.flow_hash(0),
             hosts: [packet.source, packet.destination].map(number_of),
             low_priority: packet.is_low_priority(),
             is_data: is_data(&packet),
-            ecn_capable: packet.ecn != EcnField::NotCapable,
+            ecn: packet.ecn,
         }
     }
 }
@@ -100,7 +101,11 @@ impl Packet for Frame {
     }
 
     fn ecn_capable(&self) -> bool {
-        self.traits.ecn_capable
+        self.traits.ecn != EcnField::NotCapable
+    }
+
+    fn is_l4s(&self) -> bool {
+        matches!(self.traits.ecn, EcnField::L4s | EcnField::Congested)
     }
 
     fn flip_bit(&mut self, number: u64) -> bool {
@@ -113,6 +118,7 @@ impl Packet for Frame {
 
     fn mark_congested(&mut self) {
         mark_congestion(&mut self.buffer[..self.len as usize]);
+        self.traits.ecn = EcnField::Congested;
     }
 }
 
@@ -182,6 +188,12 @@ mod tests {
         assert_eq!(header.ecn.value(), 3);
         assert_eq!(header.header_checksum, header.calc_header_checksum());
         assert!(!frame(&tcp(ip_v4(0, 0), &[])).ecn_capable());
+    }
+
+    #[test]
+    fn ect_1_and_marks_are_l4s() {
+        let is_l4s = [0, 1, 2, 3].map(|ecn| frame(&tcp(ip_v4(0, ecn), &[])).is_l4s());
+        assert_eq!(is_l4s, [false, true, false, true]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, EcnField, Flags, Instant};
 use bentpipe_host::{Id, Limits, Stack, StackConfig};
-use bentpipe_tcp::{Config, DelayedAck};
+use bentpipe_tcp::{Config, DelayedAck, EcnMode};
 use bentpipe_wire::{Datagram, Ends, Header, IpFields, Offload, Options, Packet, Payload};
 
 use crate::Done;
@@ -95,7 +95,7 @@ impl World {
     fn new(choice: u8) -> Self {
         let usual = Config::default();
         let config = Config {
-            ecn: choice & 1 != 0,
+            ecn: [EcnMode::Off, EcnMode::Classic, EcnMode::Accurate][usize::from(choice) % 3],
             timestamps: choice & 2 != 0,
             window_scaling: choice & 4 != 0,
             nagle: choice & 8 != 0,
@@ -195,12 +195,13 @@ impl World {
         let edge = known.acked.wrapping_add(u32::from(known.window));
         let seq = near(dice, [known.own, known.acked, edge, 0]);
         let ack = near(dice, [known.theirs, known.theirs, known.theirs.wrapping_sub(1448), 0]);
-        let flags = Flags::from_bits_truncate(u16::from(dice.byte()));
+        let mut flags = Flags::from_bits_truncate(u16::from(dice.byte()));
         let window =
             [0, 1, 100, 1448, 8000, 65_535, dice.short(), known.window][usize::from(dice.byte()) % 8];
         let len = [0, 0, 1, 100, 1448, usize::from(dice.byte())][usize::from(dice.byte()) % 6];
         let mut options = Options::default();
         let choice = dice.byte();
+        flags.set(Flags::AE, choice & 16 != 0);
         if choice & 1 != 0 {
             let value = known.stamp.unwrap_or_default().wrapping_add(u32::from(dice.byte()));
             options.timestamps =
@@ -223,8 +224,8 @@ impl World {
         } else if seq == known.own {
             self.known[at].own = seq.wrapping_add(len as u32);
         }
-        let ecn =
-            [EcnField::NotCapable, EcnField::Capable, EcnField::Congested][usize::from(choice >> 4) % 3];
+        let ecn = [EcnField::NotCapable, EcnField::L4s, EcnField::Capable, EcnField::Congested]
+            [usize::from(choice >> 4) % 4];
         self.send(at, Header { seq, ack, flags, window, options, ..Header::default() }, (ecn, len));
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bentpipe_base::{Duration, Flags, Probe};
 use bentpipe_cc::Algorithm;
 use bentpipe_host::{Id, Limits, StackConfig};
-use bentpipe_tcp::{Config, Events, State};
+use bentpipe_tcp::{Config, EcnMode, Events, State};
 use bentpipe_wire::{Ends, Header, IpFields, Options, Packet, Payload};
 use common::{PORT, Weather, World, address, config, millis, pattern, read, stack_config};
 
@@ -54,14 +54,14 @@ fn a_handshake_completes_under_a_flood_with_all_its_options() {
     let mut world = flooded(1000);
     world.weather = Weather { loss: 0.02, delay: millis(275), ..Weather::default() };
     world.keep_seen = true;
-    let client = Config { ecn: true, ..config() };
-    let server = Config { ecn: true, ..config() };
+    let client = Config { ecn: EcnMode::Accurate, ..config() };
+    let server = Config { ecn: EcnMode::Accurate, ..config() };
     let ids = world.connected([client, server], false);
     assert_eq!(world.stacks[1].counters().cookies_redeemed, 1);
     let mut syn_ack = world.seen.iter().filter(|(end, _)| *end == 1).map(|(_, packet)| read(packet).0);
     let syn_ack = syn_ack.rfind(|header| header.flags.contains(Flags::SYN)).unwrap();
     assert!(syn_ack.options.sack_permitted && syn_ack.options.window_scale.is_some());
-    assert!(syn_ack.flags.contains(Flags::ECE));
+    assert_eq!(syn_ack.flags.ace(), 0b001, "a cookie has no bit for Accurate ECN: classic ECN");
     let rtt = world.stacks[1].connection(ids[1]).unwrap().srtt().unwrap();
     assert!((0.5..1.0).contains(&rtt.as_secs_f64()), "{rtt}");
     let data = [pattern(1, 400_000), pattern(2, 200_000)];

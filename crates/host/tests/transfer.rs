@@ -4,7 +4,7 @@ mod common;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Id, StackConfig};
-use bentpipe_tcp::{Config, InitialWindow, ReceiveWindow, Recovery};
+use bentpipe_tcp::{Config, EcnMode, InitialWindow, ReceiveWindow, Recovery};
 use common::{PORT, Weather, World, config, millis, pattern, read, stack_config};
 
 /// Both ends send, and each receives the other's data.
@@ -39,7 +39,8 @@ fn streams_arrive_whole_whatever_options_there_are() {
         Config { timestamps: false, ..all.clone() },
         Config { window_scaling: false, ..all.clone() },
         Config { recovery: Recovery::NewReno, ..all.clone() },
-        Config { ecn: true, mss: 500, ..all.clone() },
+        Config { ecn: EcnMode::Classic, mss: 500, ..all.clone() },
+        Config { ecn: EcnMode::Accurate, ..all.clone() },
         Config { receive_window: ReceiveWindow::Fixed(3000), ..all.clone() },
     ] {
         let mut world = World::plain();

@@ -597,6 +597,7 @@ impl History {
             window_limited: self.rng.chance(0.9),
             ecn_echo: self.path.ecn && self.rng.chance(0.01),
             dsack: false,
+            marks: 0,
             peer_clock: self.peer_clock(),
         };
         if self.rust.prober().is_some() && self.lots.chance(0.0005) {

@@ -12,7 +12,7 @@ const ROUTERS: &[(&str, &str, &str)] = &[
 ];
 
 /// Returns a sentence for each registered algorithm whose requirement is missing in `scenario`: a router that informs it, earlier
-/// connections to learn from, or pacing.
+/// connections to learn from, pacing, or Accurate ECN.
 pub fn lacking(scenario: &Scenario) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     let (own, world) = (own_algorithms(), &scenario.name);
@@ -36,7 +36,12 @@ pub fn lacking(scenario: &Scenario) -> Vec<String> {
                 "{name} needs pacing, which the hosts of {world} do not do: --set tcp.pacing=algorithm switches it on"
             )
         });
-        for sentence in [router, history, pacing].into_iter().flatten() {
+        let marks = flow.sender.lacks_accurate_ecn().then(|| {
+            format!(
+                "{name} needs Accurate ECN, which the hosts of {world} do not use: --set tcp.ecn=accurate switches it on"
+            )
+        });
+        for sentence in [router, history, pacing, marks].into_iter().flatten() {
             if !said.contains(&sentence) {
                 said.push(sentence);
             }
@@ -100,6 +105,16 @@ mod tests {
             }
         }
         assert!(of(&["flow.bulk.cc.spacing=false"], "hybla").is_empty());
+    }
+
+    #[test]
+    fn prague_without_accurate_ecn_is_named() {
+        let paced = "tcp.pacing=algorithm";
+        for ecn in ["tcp.ecn=false", "tcp.ecn=true"] {
+            let said = of(&[paced, ecn], "prague");
+            assert!(said.len() == 1 && said[0].starts_with("prague needs Accurate ECN"), "{said:?}");
+        }
+        assert!(of(&[paced, "tcp.ecn=accurate"], "prague").is_empty());
     }
 
     #[test]

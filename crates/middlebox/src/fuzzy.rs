@@ -94,6 +94,10 @@ impl Fuzzy {
     }
 
     pub(crate) fn handle(&mut self, now: Instant, passing: &mut Passing<'_>) -> Verdict {
+        if passing.segment.flags.contains(Flags::SYN) {
+            // A set ECE would change the number of marks: without this flag the ends agree on classic ECN (RFC 9768 table 2).
+            passing.segment.flags.remove(Flags::AE);
+        }
         self.pay(passing);
         if passing.segment.len == 0 || passing.segment.probe != Probe::No {
             return Verdict::Forward;

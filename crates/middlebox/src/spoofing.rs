@@ -183,6 +183,8 @@ impl Spoofing {
             return Verdict::Forward;
         }
         if segment.flags.contains(Flags::SYN) {
+            // The forged ACKs do not count marks: without this flag the ends agree on classic ECN (RFC 9768 table 2).
+            segment.flags.remove(Flags::AE);
             self.open(now, connection, passing);
             return Verdict::Forward;
         }

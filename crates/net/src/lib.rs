@@ -39,5 +39,7 @@ pub use opportunity::Opportunities;
 pub use outage::{Outage, OutageEffect, Outages};
 pub use packet::Packet;
 pub use queue::backlog::{Backlog, Limit};
-pub use queue::{CoDelConfig, FairBy, FqCoDelConfig, PieConfig, QUEUES, QueueConfig, RedConfig, RedUnit};
+pub use queue::{
+    CoDelConfig, DualPi2Config, FairBy, FqCoDelConfig, PieConfig, QUEUES, QueueConfig, RedConfig, RedUnit,
+};
 pub use schedule::{Interpolation, Quantity, Schedule};

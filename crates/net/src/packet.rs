@@ -33,6 +33,11 @@ pub trait Packet: Clone {
         false
     }
 
+    /// True if the packet belongs to the low-latency queue of DualPI2 (RFC 9331 section 5.1: ECT(1) or CE).
+    fn is_l4s(&self) -> bool {
+        false
+    }
+
     /// Sets "congestion experienced" (RFC 3168 section 5). Only called on ECN-capable packets.
     fn mark_congested(&mut self) {}
 

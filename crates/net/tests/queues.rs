@@ -4,8 +4,8 @@ mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    CoDelConfig, FairBy, FqCoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages, PieConfig,
-    QueueConfig, RedConfig, Verdict,
+    CoDelConfig, DualPi2Config, FairBy, FqCoDelConfig, Limit, LinkConfig, Outage, OutageEffect, Outages,
+    PieConfig, QueueConfig, RedConfig, Verdict,
 };
 use bentpipe_trace::DropCause;
 use common::{Bench, Probe, config, low, ms, packet};
@@ -393,6 +393,75 @@ fn pie_drops_the_excess_and_keeps_the_queue_at_its_target() {
     assert!((19_800..20_200).contains(&dropped), "{dropped}");
     let mean_wait_ms = (bench.link.stats().waited - waited).as_millis_f64() / 20_000.0;
     assert!((14.0..16.0).contains(&mean_wait_ms), "{mean_wait_ms}");
+}
+
+fn dual_pi2(config_of: DualPi2Config) -> Bench {
+    Bench::new(&config(QueueConfig::DualPi2(DualPi2Config { limit: Limit::Packets(10_000), ..config_of })))
+}
+
+/// ECT(1).
+fn l4s(id: u64) -> Probe {
+    Probe { ecn_capable: true, l4s: true, ..packet(id) }
+}
+
+/// A controller that is too slow to act.
+fn still() -> DualPi2Config {
+    DualPi2Config { max_rtt: Duration::from_secs(1_000_000), ..DualPi2Config::default() }
+}
+
+#[test]
+fn dualpi2_sends_l4s_first_and_one_classic_packet_in_sixteen() {
+    let mut bench = dual_pi2(still());
+    for id in 0..2_000 {
+        bench.offer(ms(0), packet(2 * id));
+        bench.offer(ms(0), l4s(2 * id + 1));
+    }
+    bench.run_until(ms(1_701));
+    let sent = &bench.arrived[1..1_601];
+    let classic = sent.iter().filter(|(_, arrival)| !arrival.packet.l4s).count();
+    assert_eq!((sent.len(), classic), (1_600, 100));
+    // An L4S packet after idle time of its queue waits for one transmission, however many classic packets wait.
+    let mut bench = dual_pi2(still());
+    bench.offer_all(ms(0), 0..1_000);
+    bench.offer(ms(500), l4s(1_000));
+    bench.finish();
+    let (at, _) = bench.arrived.iter().find(|(_, arrival)| arrival.packet.l4s).expect("it arrives");
+    assert!(*at <= ms(500 + 2 + 100), "{at:?}");
+}
+
+#[test]
+fn dualpi2_marks_l4s_packets_that_waited_for_the_step_while_others_wait_behind() {
+    let mut bench = dual_pi2(DualPi2Config { step: Duration::from_micros(2_500), ..still() });
+    for id in 0..8 {
+        bench.offer(ms(0), l4s(id));
+    }
+    bench.finish();
+    let marked: Vec<_> =
+        bench.arrived.iter().filter(|(_, a)| a.packet.marked).map(|(_, a)| a.packet.id).collect();
+    // Packet 2 waits 2 ms, packet 3 waits 3 ms, and nothing waits behind packet 7.
+    assert_eq!(marked, [3, 4, 5, 6]);
+}
+
+/// Offers twice the rate for 20 s. Returns marks and drops.
+fn overload_dual_pi2(kind: fn(u64) -> Probe) -> (u64, u64) {
+    let mut bench = dual_pi2(DualPi2Config::default());
+    for id in 0..40_000 {
+        bench.offer(Instant::ZERO + Duration::from_micros(500 * id), kind(id));
+    }
+    let stats = bench.link.stats();
+    (stats.marked_packets, stats.dropped_by_queue)
+}
+
+#[test]
+fn dualpi2_drops_the_excess_of_senders_that_ignore_marks() {
+    let capable = |id| Probe { ecn_capable: true, ..packet(id) };
+    let (marked, dropped) = overload_dual_pi2(packet);
+    assert!(marked == 0 && (19_000..20_500).contains(&dropped), "{marked} {dropped}");
+    // p_C is 1/2 in both queues. Before overload, ECT(0) is marked; in overload, ECT(1) is marked where it is not dropped.
+    let (marked, dropped) = overload_dual_pi2(capable);
+    assert!(0 < marked && marked < 200 && (19_000..20_500).contains(&dropped), "{marked} {dropped}");
+    let (marked, dropped) = overload_dual_pi2(l4s);
+    assert!(marked > 19_000 && (19_000..20_500).contains(&dropped), "{marked} {dropped}");
 }
 
 #[test]

@@ -4,8 +4,8 @@ mod common;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{
-    CoDelConfig, Draws, Limit, LinkConfig, Outage, OutageEffect, Outages, PieConfig, QueueConfig, Reordering,
-    Schedule,
+    CoDelConfig, Draws, DualPi2Config, Limit, LinkConfig, Outage, OutageEffect, Outages, PieConfig,
+    QueueConfig, Reordering, Schedule,
 };
 use common::{Bench, config, low, ms, packet};
 use proptest::prelude::*;
@@ -115,6 +115,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
         Just(QueueConfig::PushOut { limit }),
         Just(QueueConfig::CoDel { limit, codel: CoDelConfig::default() }),
         Just(QueueConfig::Pie(PieConfig { limit, ..PieConfig::default() })),
+        Just(QueueConfig::DualPi2(DualPi2Config { limit, ..DualPi2Config::default() })),
     ];
     (queue, 1_u64..20, 0_u64..200, any::<bool>(), any::<bool>()).prop_map(
         |(queue, time, delay, order, reorders)| {

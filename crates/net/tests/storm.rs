@@ -5,9 +5,9 @@ mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    ArqConfig, CoDelConfig, Dropped, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig,
-    LossModel, Opportunities, Outage, OutageEffect, Outages, PieConfig, QueueConfig, RedConfig, RedUnit,
-    Reordering, Schedule,
+    ArqConfig, CoDelConfig, Dropped, DualPi2Config, FecConfig, FqCoDelConfig, Interpolation, Limit,
+    LinkConfig, LossConfig, LossModel, Opportunities, Outage, OutageEffect, Outages, PieConfig, QueueConfig,
+    RedConfig, RedUnit, Reordering, Schedule,
 };
 use common::{Bench, Probe, packet};
 use proptest::prelude::*;
@@ -82,6 +82,19 @@ fn pie() -> impl Strategy<Value = PieConfig> {
     )
 }
 
+fn dual_pi2() -> impl Strategy<Value = DualPi2Config> {
+    (limit(), 1_000..50_000_u64, 1_000..500_000_u64, 0..5_000_u64, 1.0..4.0, 0.01..=1.0).prop_map(
+        |(limit, target, max_rtt, step, coupling, classic_share)| DualPi2Config {
+            limit,
+            target: Duration::from_micros(target),
+            max_rtt: Duration::from_micros(max_rtt),
+            step: Duration::from_micros(step),
+            coupling,
+            classic_share,
+        },
+    )
+}
+
 fn queue() -> impl Strategy<Value = QueueConfig> {
     let fq_codel = (1..60_u32, 1..8_u32, 1..3_000_u32, codel());
     prop_oneof![
@@ -105,6 +118,7 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
             })
         }),
         pie().prop_map(QueueConfig::Pie),
+        dual_pi2().prop_map(QueueConfig::DualPi2),
     ]
 }
 
@@ -208,12 +222,12 @@ fn link_config() -> impl Strategy<Value = LinkConfig> {
 /// Returns times in microseconds and packets, numbered by position.
 fn arrivals() -> impl Strategy<Value = Vec<(Instant, Probe)>> {
     let gap = prop_oneof![3 => Just(0_u64), 5 => 0..800_u64, 1 => 0..30_000_u64];
-    let one = (gap, 40..1_500_u32, 0..4_u64, any::<(bool, bool, bool)>());
+    let one = (gap, 40..1_500_u32, 0..4_u64, any::<(bool, bool, bool, bool)>());
     prop::collection::vec(one, 1..200).prop_map(|parts| {
         let mut at = Instant::ZERO;
-        let number = |(id, (gap, size, flow, (low_priority, data, ecn_capable)))| {
+        let number = |(id, (gap, size, flow, (low_priority, data, ecn_capable, l4s)))| {
             at += Duration::from_micros(gap);
-            (at, Probe { size, flow, low_priority, data, ecn_capable, ..packet(id) })
+            (at, Probe { size, flow, low_priority, data, ecn_capable: ecn_capable || l4s, l4s, ..packet(id) })
         };
         (0..).zip(parts).map(number).collect()
     })
@@ -274,8 +288,10 @@ fn check_order(bench: &Bench, config: &LinkConfig) {
     if config.reordering.is_some() || !config.preserve_order {
         return;
     }
-    for class in 0..8 {
-        let in_class = |packet: &Probe| packet.flow * 2 + u64::from(packet.low_priority) == class;
+    for class in 0..16 {
+        let in_class = |packet: &Probe| {
+            packet.flow * 4 + 2 * u64::from(packet.low_priority) + u64::from(packet.l4s) == class
+        };
         let ids = bench.arrived.iter().filter(|(_, arrival)| in_class(&arrival.packet));
         assert!(ids.map(|(_, arrival)| arrival.packet.id).is_sorted());
     }
@@ -290,6 +306,7 @@ fn check_limit(bench: &Bench, config: &LinkConfig) {
         | QueueConfig::Strict { limit }
         | QueueConfig::Red(RedConfig { limit, .. })
         | QueueConfig::Pie(PieConfig { limit, .. })
+        | QueueConfig::DualPi2(DualPi2Config { limit, .. })
         | QueueConfig::CoDel { limit, .. } => limit,
         QueueConfig::FqCoDel(FqCoDelConfig { limit_packets, .. }) => Limit::Packets(limit_packets),
         QueueConfig::Priority { .. } => return,

@@ -38,14 +38,14 @@ pub fn changed_config<'a>(
 mod tests {
     use super::*;
     use bentpipe_base::Duration;
-    use bentpipe_tcp::Recovery;
+    use bentpipe_tcp::{EcnMode, Recovery};
 
     #[test]
     fn settings_are_those_of_a_scenario() {
         let settings = ["tcp.ecn=true", "tcp.user-timeout=20 s", "tcp.receive-window=64 segments"];
         let config = connection_config("newreno", settings).unwrap();
         assert_eq!((config.cc.name(), config.recovery), ("reno", Recovery::NewReno));
-        assert!(config.ecn);
+        assert_eq!(config.ecn, EcnMode::Classic);
         assert_eq!(config.user_timeout, Some(Duration::from_secs(20)));
         assert_eq!(config.receive_window.limit(), 64 * 1448);
         let with_parameter = connection_config("peach", ["cc.mode=safe"]).unwrap();

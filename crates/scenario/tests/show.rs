@@ -127,6 +127,7 @@ fn link_change() -> impl Strategy<Value = &'static str> {
         "queue={ kind = \"red\", min-threshold = \"0.5 packets\", ecn = true }",
         "queue.kind=codel",
         "queue={ kind = \"pie\", target = \"100 ms\", alpha = 0.0625, burst = \"0 s\", ecn = true }",
+        "queue={ kind = \"dualpi2\", target = \"20 ms\", max-rtt = \"600 ms\", step = \"2 ms\", coupling = 3 }",
         "queue={ ordinary = \"9 packets\", low = \"1 packet\" }",
         "loss=none",
         "loss.rate=1e-7",

@@ -199,6 +199,8 @@ impl Setup {
 
 #[cfg(test)]
 mod tests {
+    use bentpipe_tcp::EcnMode;
+
     use super::*;
 
     #[test]
@@ -206,7 +208,7 @@ mod tests {
         let mut setup = Setup::default();
         setup.command("sysctl -q net.ipv4.tcp_ecn=1 net.ipv4.tcp_wmem=\"4096 16384 50000\"").unwrap();
         let config = setup.config().unwrap();
-        assert!(config.ecn);
+        assert_eq!(config.ecn, EcnMode::Classic);
         assert_eq!(config.send_buffer, 50_000);
         assert!(setup.command("tc qdisc show").is_err());
         assert!(setup.command("sysctl -q net.ipv4.tcp_pixie_dust=1").is_err());

@@ -76,13 +76,18 @@ cc = "cubic"
 traffic = "bulk"
 "#;
 
-/// Runs that world with a second flow group and these changes. Returns the goodput of both groups in Mbit/s.
-fn shared(second: &str, changes: &[&str]) -> [f64; 2] {
+/// Runs that world with a second flow group and these changes.
+fn run_shared(second: &str, changes: &[&str]) -> Outcome {
     let mut draft = Draft::parse("shared.toml", &format!("{SHARED}\n{second}")).expect("TOML");
     for change in changes {
         draft.set(change).expect("a known key");
     }
-    let outcome = run(&draft.scenario().expect("a world"), &RunOptions::default()).expect("a run").outcome;
+    run(&draft.scenario().expect("a world"), &RunOptions::default()).expect("a run").outcome
+}
+
+/// Returns the goodput of both groups in Mbit/s.
+fn shared(second: &str, changes: &[&str]) -> [f64; 2] {
+    let outcome = run_shared(second, changes);
     let of = |group: &str| {
         let flows = outcome.flows.iter().filter(|flow| flow.group == group);
         flows.map(|flow| flow.goodput_bps / 1e6).sum()
@@ -116,4 +121,40 @@ fn hosts_share_a_queue_that_is_fair_to_them() {
     let (by_flow, by_host) = (ratio("flow"), ratio("source"));
     assert!((9.0..11.0).contains(&by_flow), "{by_flow}");
     assert!((0.95..1.05).contains(&by_host), "{by_host}");
+}
+
+/// A second flow with Prague, and DualPI2 with 40 Mbit/s and 20 ms for both.
+const PRAGUE: &str = "[flow.two]\nfrom = 'second'\nto = 'server'\ncc = 'prague'\ntraffic = 'bulk'";
+const COUPLED: [&str; 4] = [
+    "link.bottleneck.rate=40 Mbit/s",
+    "link.bottleneck.delay-one-way=9 ms",
+    "link.bottleneck.queue={ kind = 'dualpi2', limit = '1000 packets' }",
+    "tcp.ecn=accurate",
+];
+/// Propagation and transmission of a data packet of that world, in ms: 1 + 9 + 0.08 + 0.2.
+const EMPTY_MS: f64 = 10.28;
+
+/// RFC 9332 section 2: both kinds of flows have similar rates, and L4S packets wait less.
+#[test]
+fn prague_and_cubic_share_dualpi2_and_prague_waits_for_a_few_ms_at_most() {
+    let outcome = run_shared(PRAGUE, &COUPLED);
+    let [cubic, prague] = ["one", "two"]
+        .map(|name| outcome.groups.iter().find(|group| group.name == name).expect("both groups run"));
+    let ratio = prague.goodput_bps / cubic.goodput_bps;
+    assert!((0.5..2.0).contains(&ratio), "{ratio}");
+    assert!(prague.goodput_bps + cubic.goodput_bps > 0.9 * 0.948 * 40e6, "{prague:?} {cubic:?}");
+    let [cubic, prague] = [cubic, prague].map(|group| group.delays.one_way_delay.expect("packets arrived"));
+    assert!(prague.mean_ms - EMPTY_MS < 2.0 && prague.p99_ms - EMPTY_MS < 4.0, "{prague:?}");
+    assert!((10.0..20.0).contains(&(cubic.mean_ms - EMPTY_MS)), "{cubic:?}");
+    let link = outcome.links.iter().find(|link| link.name.starts_with("bottleneck")).expect("the link");
+    assert_eq!(link.dropped_by_queue, 0, "both senders react to marks");
+}
+
+#[test]
+fn prague_without_accurate_ecn_is_a_classic_sender() {
+    let changes = [COUPLED[0], COUPLED[1], COUPLED[2], "tcp.ecn=true"];
+    let outcome = run_shared(PRAGUE, &changes);
+    let prague = outcome.groups.iter().find(|group| group.name == "two").expect("it runs");
+    let waited = prague.delays.one_way_delay.expect("packets arrived").mean_ms - EMPTY_MS;
+    assert!((8.0..20.0).contains(&waited), "it waits in the classic queue: {waited}");
 }

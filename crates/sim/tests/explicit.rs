@@ -11,7 +11,7 @@ use bentpipe_net::{LinkConfig, LossConfig, LossModel, Outage, OutageEffect, Outa
 use bentpipe_outcome::{Outcome, Series};
 use bentpipe_scenario::{Draft, NodeKind, Scenario, Traffic, builtin};
 use bentpipe_sim::{RunOptions, run};
-use bentpipe_tcp::{Config, Recovery};
+use bentpipe_tcp::{Config, EcnMode, Recovery};
 use common::{Dumbbell, drop_tail, flows, ms, paper_tcp};
 
 fn middlebox(name: &str) -> NodeKind {
@@ -99,7 +99,7 @@ fn fuzzy_marks_keep_a_queue_from_overflowing() {
         let kind =
             config.map_or(NodeKind::Router, |config| NodeKind::Middlebox(MiddleboxConfig::Fuzzy(config)));
         let mut scenario = shared(kind, "reno", 0.0);
-        let sender = Config { ecn: true, ..Config::clone(&scenario.flows[0].sender) };
+        let sender = Config { ecn: EcnMode::Classic, ..Config::clone(&scenario.flows[0].sender) };
         scenario.flows[0].sender = Arc::new(sender.clone());
         scenario.flows[0].receiver = Arc::new(sender);
         verified(&scenario)

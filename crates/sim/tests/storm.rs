@@ -16,9 +16,9 @@ use bentpipe_mac::{
 };
 use bentpipe_middlebox::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig, SatPepConfig, SpoofingConfig};
 use bentpipe_net::{
-    ArqConfig, CoDelConfig, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig, LossConfig,
-    LossModel, Opportunities, Outage, OutageEffect, Outages, PieConfig, QueueConfig, RedConfig, Reordering,
-    Schedule,
+    ArqConfig, CoDelConfig, DualPi2Config, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig,
+    LossConfig, LossModel, Opportunities, Outage, OutageEffect, Outages, PieConfig, QueueConfig, RedConfig,
+    Reordering, Schedule,
 };
 use bentpipe_orbit::{Grid, Handover, Shell};
 use bentpipe_outcome::{LinkEvent, NodeOutcome, Observer, Passing};
@@ -28,8 +28,8 @@ use bentpipe_scenario::{
 };
 use bentpipe_sim::{Ended, RunOptions, RunResult, run, run_observed};
 use bentpipe_tcp::{
-    AckCounting, AckDelay, AckPace, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow,
-    Recovery, RtoBounds, SpuriousTimeout, WindowValidation,
+    AckCounting, AckDelay, AckPace, Config, DelayedAck, EcnMode, InitialWindow, KeepAlive, Pacing,
+    ReceiveWindow, Recovery, RtoBounds, SpuriousTimeout, WindowValidation,
 };
 use bentpipe_trace::Event;
 use bentpipe_traffic::on_off::Spacing;
@@ -78,13 +78,14 @@ impl Dice {
             Limit::Packets(self.between(1, 60) as u32)
         };
         let codel = CoDelConfig { ecn: self.one_in(2), ..CoDelConfig::default() };
-        match self.between(0, 9) {
+        match self.between(0, 10) {
             0 => QueueConfig::Threshold { limit, low_priority_threshold: self.between(0, 4) as u32 },
             1 => QueueConfig::PushOut { limit },
             2 => QueueConfig::Strict { limit },
             3 => QueueConfig::Priority { ordinary: limit, low: Limit::Packets(self.between(1, 20) as u32) },
             4 => QueueConfig::Red(RedConfig { ecn: self.one_in(2), ..RedConfig::default() }),
             5 => QueueConfig::CoDel { limit, codel },
+            8 => QueueConfig::DualPi2(DualPi2Config { limit, ..DualPi2Config::default() }),
             7 => QueueConfig::Pie(PieConfig { limit, ecn: self.one_in(2), ..PieConfig::default() }),
             6 => QueueConfig::FqCoDel(FqCoDelConfig { codel, ..FqCoDelConfig::default() }),
             _ => QueueConfig::DropTail { limit },
@@ -235,7 +236,7 @@ impl Dice {
             dsack: !self.one_in(4),
             timestamps: self.one_in(2),
             window_scaling: !self.one_in(4),
-            ecn: self.one_in(3),
+            ecn: self.pick(&[EcnMode::Off, EcnMode::Classic, EcnMode::Accurate]),
             nagle: self.one_in(3),
             delayed_ack: if self.one_in(2) { DelayedAck::Off } else { delayed_ack },
             ack_delay: self.pick(&[AckDelay::Auto, AckDelay::Paced(AckPace::default()), AckDelay::Counted]),

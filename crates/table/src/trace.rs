@@ -180,7 +180,7 @@ pub fn trace_schema() -> SchemaRef {
         ("probe", DataType::UInt32, "", "number of a low-priority probe"),
         ("probe_reply", DataType::UInt32, "", "number of the probe that is answered"),
         ("low_priority", DataType::Boolean, "", "true for low priority"),
-        ("ecn", names(), "", "ECN field of the IP header: `capable` or `congested`"),
+        ("ecn", names(), "", "ECN field of the IP header: `capable` (ECT(0)), `l4s` (ECT(1)) or `congested`"),
         ("cwnd", DataType::Float64, "segment", "congestion window"),
         ("ssthresh", DataType::Float64, "segment", "slow-start threshold; none while it is infinite"),
         ("pacing_bps", DataType::UInt64, "bit/s", "pacing rate; 0 for none"),
@@ -265,6 +265,7 @@ impl Rows {
         self.ecn.append_option(segment.and_then(|segment| match segment.ecn {
             EcnField::NotCapable => None,
             EcnField::Capable => Some("capable"),
+            EcnField::L4s => Some("l4s"),
             EcnField::Congested => Some("congested"),
         }));
     }

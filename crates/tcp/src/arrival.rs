@@ -2,6 +2,7 @@
 
 use bentpipe_base::{Duration, EcnField, Extension, Flags, Instant, Probe, Segment, precedes};
 
+use crate::accurate_ecn::Echo;
 use crate::connection::Connection;
 use crate::fast_path::FastPath;
 use crate::receiver::Arrival;
@@ -61,6 +62,9 @@ impl Connection {
                 self.timers.life = now + self.config.time_wait;
             }
         }
+        if self.echo.count(segment) {
+            self.receiver.ack_now();
+        }
     }
 
     /// RFC 7323 section 5.3 (PAWS) and section 3.2, if timestamps were agreed on: segments with an old timestamp are answered and
@@ -104,9 +108,9 @@ impl Connection {
                 if segment.flags.contains(Flags::ACK) {
                     return true;
                 }
-                self.repeat_syn_ack();
-            } else {
-                self.challenge(now, segment);
+                self.repeat_syn_ack(segment);
+            } else if self.challenge(now, segment) && segment.flags.contains(Flags::ACK) {
+                self.echo.reflect(segment.ecn);
             }
             return false;
         }
@@ -119,13 +123,16 @@ impl Connection {
 
     /// Sends a challenge ACK (RFC 5961). Two ends that disagree must not answer each other forever. Therefore the rate of
     /// challenge ACKs for segments without data is limited (RFC 5961 section 7).
+    /// Returns true if one leaves.
     #[cold]
-    fn challenge(&mut self, now: Instant, segment: &Segment) {
+    fn challenge(&mut self, now: Instant, segment: &Segment) -> bool {
         let upkeep = self.upkeep.get_or_insert_default();
-        if segment.len > 0 || now.since(upkeep.challenged_at) >= CHALLENGE_INTERVAL {
+        let may = segment.len > 0 || now.since(upkeep.challenged_at) >= CHALLENGE_INTERVAL;
+        if may {
             upkeep.challenged_at = now;
             self.receiver.ack_now();
         }
+        may
     }
 
     /// Handles a probe: it is answered at once whatever it carries, and never counts for delayed ACKs.
@@ -186,14 +193,14 @@ impl Connection {
 
     /// RFC 3168 section 6.1.3: congestion marks are echoed until the sender confirms a reduction.
     fn note_marks(&mut self, segment: &Segment) {
-        if self.sender.ecn == Ecn::Off {
+        let (Ecn::On | Ecn::Reduced, Echo::Classic(echo)) = (self.sender.ecn, &mut self.echo) else {
             return;
-        }
+        };
         if segment.flags.contains(Flags::CWR) {
-            self.receiver.ecn_echo = false;
+            *echo = false;
         }
         if segment.ecn == EcnField::Congested {
-            self.receiver.ecn_echo = true;
+            *echo = true;
         }
     }
 

@@ -27,6 +27,19 @@ impl Recovery {
     }
 }
 
+/// Explicit congestion notification.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EcnMode {
+    /// Neither offered nor accepted.
+    #[default]
+    Off,
+    /// Classic ECN: at most one echo per round trip (RFC 3168).
+    Classic,
+    /// Accurate ECN: the peer reports the number of marks (RFC 9768, without its option). With a peer that does not support it,
+    /// classic ECN or none.
+    Accurate,
+}
+
 /// Delayed ACKs of a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DelayedAck {
@@ -323,8 +336,8 @@ pub struct Config {
     pub timestamps: bool,
     /// Window scale option (RFC 7323).
     pub window_scaling: bool,
-    /// Explicit congestion notification (RFC 3168).
-    pub ecn: bool,
+    /// Explicit congestion notification (RFC 3168, RFC 9768).
+    pub ecn: EcnMode,
     /// Nagle's algorithm (RFC 9293 section 3.7.4).
     pub nagle: bool,
     /// Delayed ACKs of this end.
@@ -385,6 +398,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// True if the algorithm reacts to the number of marks, and this end does not ask for it.
+    pub fn lacks_accurate_ecn(&self) -> bool {
+        self.ecn != EcnMode::Accurate && self.cc.requirements().scalable
+    }
+
     /// True if the algorithm needs pacing and this end does not pace.
     pub fn lacks_pacing(&self) -> bool {
         self.pacing == Pacing::Off && self.cc.requirements().pacing
@@ -412,7 +430,7 @@ impl Default for Config {
             dsack: true,
             timestamps: true,
             window_scaling: true,
-            ecn: false,
+            ecn: EcnMode::Off,
             nagle: false,
             delayed_ack: DelayedAck::On {
                 every: 2,

@@ -6,6 +6,7 @@ use bentpipe_base::{Duration, Instant, SackRange, Segment, WindowState};
 use bentpipe_cc::Reflector;
 use bentpipe_trace::Event;
 
+use crate::accurate_ecn::Echo;
 use crate::context::{Context, Tracer};
 use crate::fast_path::FastPath;
 use crate::handshake::Handshake;
@@ -42,6 +43,8 @@ pub struct Connection {
     pub(crate) released: bool,
     /// Form of the reports above the cumulative ACK.
     pub(crate) reports: Reports,
+    /// Congestion marks to report.
+    pub(crate) echo: Echo,
     pub(crate) receiver: Receiver,
     /// Time of the last acceptable arrival, for keep-alive.
     pub(crate) last_heard: Instant,
@@ -101,6 +104,7 @@ impl Connection {
             timestamps: false,
             released: false,
             reports: Reports::None,
+            echo: Echo::Classic(false),
             last_heard: Instant::ZERO,
             upkeep: None,
             reset: None,

@@ -38,6 +38,10 @@ impl Connection {
         if !self.state.is_synchronised() || self.reset.is_some() {
             return self.next_exception(now, out);
         }
+        if self.echo.reflects_next() {
+            self.acknowledge(now, out);
+            return Transmit::More;
+        }
         if let Some(tag) = self.receiver.next_probe_reply() {
             let (timer, owed) = (self.timers.delayed_ack, self.receiver.set_aside());
             self.acknowledge(now, out);
@@ -96,11 +100,13 @@ impl Connection {
         out.seq = outgoing.seq;
         out.len = outgoing.len;
         out.flags.set(Flags::FIN, outgoing.fin);
-        out.flags.set(Flags::CWR, outgoing.congestion_reduced);
+        if outgoing.congestion_reduced {
+            out.flags |= Flags::CWR;
+        }
         let last = outgoing.seq + u64::from(outgoing.len) == self.sender.stream.end;
         out.flags.set(Flags::PSH, outgoing.len > 0 && last);
         if outgoing.ecn_capable {
-            out.ecn = EcnField::Capable;
+            out.ecn = self.sender.ecn.field();
         }
         out.probe = outgoing.probe;
         out.low_priority = outgoing.low_priority;
@@ -125,7 +131,7 @@ impl Connection {
         out.ack = self.receiver.nxt;
         out.len = 0;
         out.window = self.receiver.acknowledged(&self.config);
-        out.flags = if self.receiver.ecn_echo { Flags::ACK | Flags::ECE } else { Flags::ACK };
+        out.flags = Flags::ACK | self.echo.report();
         out.ecn = EcnField::NotCapable;
         out.probe = Probe::No;
         out.low_priority = false;

@@ -2,6 +2,8 @@
 
 use bentpipe_base::{Instant, SynOptions};
 
+use crate::accurate_ecn::Agreement;
+
 /// Pending segments of the handshake, and the content of the peer's SYN. Dropped when the handshake is complete.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handshake {
@@ -13,8 +15,10 @@ pub(crate) struct Handshake {
     retries: u32,
     /// Seed of the algorithm.
     pub seed: u64,
-    /// True if the peer's SYN requested ECN.
-    pub ecn: bool,
+    /// Agreement on ECN by the peer's SYN or SYN-ACK.
+    pub ecn: Agreement,
+    /// True if the peer repeated its SYN without ECN after one of Accurate ECN.
+    pub plain_syn: bool,
     /// Options of the peer's SYN.
     pub peer: Option<SynOptions>,
     /// True if the peer's SYN carried a timestamp.
@@ -38,7 +42,8 @@ impl Handshake {
             first_sent_at: None,
             retries: 0,
             seed,
-            ecn: false,
+            ecn: Agreement::Off,
+            plain_syn: false,
             peer: None,
             peer_timestamps: false,
             early: EarlyData::default(),

@@ -7,6 +7,7 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod accurate_ecn;
 mod arrival;
 mod closing;
 mod config;
@@ -26,8 +27,8 @@ mod timers;
 mod timestamp;
 
 pub use config::{
-    AckCounting, AckDelay, AckPace, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow,
-    Recovery, Reflection, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
+    AckCounting, AckDelay, AckPace, Config, DelayedAck, EcnMode, InitialWindow, KeepAlive, Pacing,
+    ReceiveWindow, Recovery, Reflection, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
 };
 pub use connection::Connection;
 pub use events::{Events, Transmit};

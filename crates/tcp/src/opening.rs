@@ -1,8 +1,9 @@
 //! Opening of a connection: active, passive and simultaneous (RFC 9293 section 3.5), with option negotiation.
 
-use bentpipe_base::{Duration, Flags, Instant, Segment, SynOptions};
+use bentpipe_base::{Duration, EcnField, Flags, Instant, Segment, SynOptions};
 use bentpipe_trace::Event;
 
+use crate::accurate_ecn::{self, Agreement, Echo, Reported};
 use crate::connection::Connection;
 use crate::handshake::{EarlyData, Handshake};
 use crate::sender::{Ecn, Fate};
@@ -69,11 +70,10 @@ impl Connection {
     /// Records the offers of the peer's SYN.
     fn note_syn(&mut self, segment: &Segment) {
         self.receiver.synchronise();
+        let ecn = Agreement::of(self.config.ecn, segment);
         let handshake = self.handshaking();
         handshake.peer = segment.syn_options;
-        // RFC 3168 section 6.1.1: a SYN offers ECN with both flags, a SYN-ACK agrees with one; some hosts mirror both.
-        let offers = segment.flags.contains(Flags::CWR) != segment.flags.contains(Flags::ACK);
-        handshake.ecn = segment.flags.contains(Flags::ECE) && offers;
+        handshake.ecn = ecn;
         handshake.early = EarlyData { len: segment.len, fin: segment.flags.contains(Flags::FIN) };
         if let Some((value, _)) = segment.timestamps {
             handshake.peer_timestamps = true;
@@ -92,12 +92,11 @@ impl Connection {
         if !handshake.take_due(now) {
             return None;
         }
+        let retries = handshake.retries();
         let Handshake { ecn, peer_timestamps, peer, .. } = *handshake;
         self.sender.nxt = 1;
-        let mut flags = Flags::SYN;
-        flags.set(Flags::ACK, answers);
-        flags.set(Flags::ECE, self.config.ecn && (!answers || ecn));
-        flags.set(Flags::CWR, self.config.ecn && !answers);
+        let flags = Flags::SYN
+            | if answers { Flags::ACK | ecn.answer() } else { accurate_ecn::offer(self.config.ecn, retries) };
         let timestamps = self.config.timestamps && (!answers || peer_timestamps);
         let window = self.receiver.syn_window();
         if answers {
@@ -163,7 +162,7 @@ impl Connection {
         }
         self.agree_on_mss(peer, handshake.seed);
         self.sender.open_window(segment.seq, segment.window);
-        self.sender.ecn = if self.config.ecn && handshake.ecn { Ecn::On } else { Ecn::Off };
+        self.agree_on_ecn(segment, &handshake);
         self.agree_on_probes_and_feedback(peer);
         self.last_heard = now;
         self.events |= Events::ESTABLISHED;
@@ -173,6 +172,22 @@ impl Connection {
         }
         self.guard_life(now);
         self.take_early(now, handshake.early);
+    }
+
+    /// Starts ECN. `completing` is the segment that completed the handshake.
+    fn agree_on_ecn(&mut self, completing: &Segment, handshake: &Handshake) {
+        // After a SYN without ECN it is uncertain if the peer knows marks (RFC 9768 section 3.1.5).
+        let field = if handshake.plain_syn { EcnField::NotCapable } else { self.sender.capable() };
+        self.sender.ecn = match handshake.ecn {
+            Agreement::Off => Ecn::Off,
+            Agreement::Classic => Ecn::On,
+            Agreement::Accurate(received) => {
+                // Only the end that received a SYN-ACK reflects its field.
+                let syn_ack = completing.flags.contains(Flags::SYN).then_some(received);
+                self.echo = Echo::accurate(syn_ack);
+                Ecn::Accurate(Reported::new(completing, field))
+            }
+        };
     }
 
     /// Sets the size of full segments: the minimum of both MSS options, minus the options in each segment (RFC 6691).
@@ -253,9 +268,14 @@ impl Connection {
         Fate::GoOn
     }
 
-    /// Repeats the SYN-ACK, because the peer repeated its SYN.
+    /// Repeats the SYN-ACK, because the peer repeated its SYN. It reflects the ECN field of the latest SYN.
     #[cold]
-    pub(crate) fn repeat_syn_ack(&mut self) {
-        self.handshaking().retry(u32::MAX);
+    pub(crate) fn repeat_syn_ack(&mut self, syn: &Segment) {
+        let handshake = self.handshaking();
+        handshake.retry(u32::MAX);
+        if let Agreement::Accurate(field) = &mut handshake.ecn {
+            *field = syn.ecn;
+            handshake.plain_syn |= syn.flags.ace() == 0;
+        }
     }
 }

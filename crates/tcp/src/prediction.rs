@@ -11,6 +11,7 @@
 
 use bentpipe_base::{EcnField, Flags, Instant, Probe, Segment, precedes};
 
+use crate::accurate_ecn::Echo;
 use crate::connection::Connection;
 use crate::fast_path::FastPath;
 use crate::receiver::Arrival;
@@ -156,9 +157,7 @@ impl Connection {
                 self.header(now, out);
                 out.seq = seq;
                 out.len = self.sender.mss;
-                if self.sender.ecn != Ecn::Off {
-                    out.ecn = EcnField::Capable;
-                }
+                out.ecn = self.sender.ecn.field();
                 Some(if last { Transmit::Last } else { Transmit::More })
             }
         }
@@ -204,7 +203,7 @@ impl Connection {
             reflector.on_data(now, segment, false);
         }
         if self.sender.ecn != Ecn::Off && segment.ecn == EcnField::Congested {
-            self.receiver.ecn_echo = true;
+            self.echo = Echo::Classic(true);
         }
         if self.fast_path.contains(FastPath::ACK_EACH) {
             self.receiver.ack_now();

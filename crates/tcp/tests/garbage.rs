@@ -80,7 +80,7 @@ fn garbage(dice: &mut Dice, seen: &[AckTiming; 2]) -> Segment {
         // With large windows some algorithms send long trains of probes, which this test does not need.
         window: short(dice).min(1 << 20),
         flags,
-        ecn: dice.one_of(&[EcnField::NotCapable, EcnField::Capable, EcnField::Congested]),
+        ecn: dice.one_of(&[EcnField::NotCapable, EcnField::L4s, EcnField::Capable, EcnField::Congested]),
         probe: dice.one_of(&[Probe::No, Probe::No, Probe::Probe(tag), Probe::Reply(tag)]),
         low_priority: dice.coin(),
         timestamps: dice.coin().then(|| (short(dice), short(dice))),

@@ -6,7 +6,8 @@ mod script;
 
 use bentpipe_base::{EcnField, Flags, Segment, SynOptions};
 use bentpipe_tcp::{
-    AckCounting, Config, DelayedAck, Events, InitialWindow, Pacing, ReceiveWindow, Recovery, WindowValidation,
+    AckCounting, Config, DelayedAck, EcnMode, Events, InitialWindow, Pacing, ReceiveWindow, Recovery,
+    WindowValidation,
 };
 use common::Pair;
 use script::{Script, describe, ms, plain};
@@ -407,7 +408,7 @@ fn marked(end: &mut Script, seq: u64) {
 /// RFC 3168 section 6.1: ECN echo and CWR.
 #[test]
 fn marks_are_echoed_until_the_sender_confirms() {
-    let mut end = Script::established(Config { ecn: true, ..plain() });
+    let mut end = Script::established(Config { ecn: EcnMode::Classic, ..plain() });
     marked(&mut end, 1);
     assert!(last(&end).flags.contains(Flags::ECE));
     end.data(1001, 1000, 1);
@@ -422,8 +423,11 @@ fn marks_are_echoed_until_the_sender_confirms() {
 
 #[test]
 fn one_reduction_per_window_and_one_confirmation() {
-    let mut end =
-        Script::established(Config { ecn: true, initial_window: InitialWindow::Segments(10), ..plain() });
+    let mut end = Script::established(Config {
+        ecn: EcnMode::Classic,
+        initial_window: InitialWindow::Segments(10),
+        ..plain()
+    });
     end.write(50_000);
     assert!(end.sent.iter().all(|(_, segment)| segment.ecn == EcnField::Capable));
     end.trace();
@@ -441,7 +445,7 @@ fn one_reduction_per_window_and_one_confirmation() {
 
 #[test]
 fn a_loss_is_confirmed_too() {
-    let mut end = Script::established(Config { ecn: true, recovery: Recovery::Sack, ..plain() });
+    let mut end = Script::established(Config { ecn: EcnMode::Classic, recovery: Recovery::Sack, ..plain() });
     end.write(50_000);
     for top in [2001, 3001, 4001, 10_001] {
         end.sack(1, &[(1001, top)]);
@@ -455,10 +459,21 @@ fn a_loss_is_confirmed_too() {
 
 #[test]
 fn a_host_that_mirrors_the_flags_does_not_know_ecn() {
-    let mut end = Script::connecting(Config { ecn: true, ..plain() });
+    let mut end = Script::connecting(Config { ecn: EcnMode::Classic, ..plain() });
     end.flags(Flags::SYN | Flags::ACK | Flags::ECE | Flags::CWR, 0, 1);
     end.write(1000);
     assert_eq!(last(&end).ecn, EcnField::NotCapable);
+}
+
+/// RFC 9768 section 3.2.2.1: only an empty ACK reflects the ECN field of the SYN-ACK; data carries the counter.
+#[test]
+fn with_accurate_ecn_the_first_ack_is_empty_although_data_waits() {
+    let mut end = Script::connecting(Config { ecn: EcnMode::Accurate, ..plain() });
+    end.write(500);
+    end.sent.clear();
+    end.flags(Flags::SYN | Flags::ACK | Flags::CWR, 0, 1);
+    let sent: Vec<_> = end.sent.iter().map(|(_, segment)| (segment.len, segment.flags.ace())).collect();
+    assert_eq!(sent, [(0, 0b010), (500, 0b101)]);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod script;
 
 use bentpipe_base::Segment;
-use bentpipe_tcp::{Config, InitialWindow, Recovery, RtoBounds, SpuriousTimeout};
+use bentpipe_tcp::{Config, EcnMode, InitialWindow, Recovery, RtoBounds, SpuriousTimeout};
 use script::{Script, plain};
 
 const NOTHING: [&str; 0] = [];
@@ -154,7 +154,7 @@ fn limited_transmit_does_not_count_in_the_reduction() {
 fn a_mark_and_a_loss_of_one_window_reduce_once() {
     let marked = |segment: &mut Segment| segment.flags |= bentpipe_base::Flags::ECE;
     for recovery in [Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
-        let mut end = flight(Config { ecn: true, ..config(recovery) }, 50_000);
+        let mut end = flight(Config { ecn: EcnMode::Classic, ..config(recovery) }, 50_000);
         end.ack_with(1001, marked);
         let window = end.window();
         assert_eq!(window, 5.0, "half of the ten under way before the ACK, which lets nothing grow");

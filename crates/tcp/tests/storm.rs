@@ -224,7 +224,7 @@ impl World {
                 self.now
             );
         }
-        if segment.ecn == EcnField::Capable && self.dice.chance(marking) {
+        if segment.ecn != EcnField::NotCapable && self.dice.chance(marking) {
             segment.ecn = EcnField::Congested;
         }
         let copies = if lost { 0 } else { 1 + u64::from(self.dice.chance(duplication)) };

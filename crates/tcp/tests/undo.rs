@@ -5,7 +5,7 @@
 mod script;
 
 use bentpipe_base::{Flags, SackRange, Segment};
-use bentpipe_tcp::{Config, InitialWindow, Pacing, Recovery, SpuriousTimeout};
+use bentpipe_tcp::{Config, EcnMode, InitialWindow, Pacing, Recovery, SpuriousTimeout};
 use script::{Script, plain};
 
 fn config(recovery: Recovery) -> Config {
@@ -107,7 +107,7 @@ fn one_duplicate_of_two_repairs_proves_nothing() {
 /// RFC 4015 step 5: the path is congested, even if segments were only late.
 #[test]
 fn a_mark_forbids_it() {
-    let (mut end, sent, _) = mistaken(Config { ecn: true, ..config(Recovery::Rack) });
+    let (mut end, sent, _) = mistaken(Config { ecn: EcnMode::Classic, ..config(Recovery::Rack) });
     end.ack_with(4001, |segment: &mut Segment| {
         segment.flags |= Flags::ECE;
         segment.timestamps = Some((2000, sent));

@@ -99,6 +99,7 @@ fn describe_segment(segment: &Segment) -> Value {
     match segment.ecn {
         EcnField::NotCapable => None,
         EcnField::Capable => put("ecn", "capable".into()),
+        EcnField::L4s => put("ecn", "l4s".into()),
         EcnField::Congested => put("ecn", "congested".into()),
     };
     Value::Object(fields)

@@ -25,6 +25,9 @@ const FIELDS: [&str; 12] = [
     "ip.dsfield",
 ];
 
+/// ECN fields, by their bits in the IP header.
+const ALL_ECN: [EcnField; 4] = [EcnField::NotCapable, EcnField::L4s, EcnField::Capable, EcnField::Congested];
+
 fn segments(rng: &mut Rng) -> Vec<Segment> {
     let mut number = |limit: u64| rng.below(limit);
     let syn =
@@ -49,7 +52,7 @@ fn segments(rng: &mut Rng) -> Vec<Segment> {
             len: number(1400) as u32,
             window: number(1 << 23) as u32,
             flags: Flags::ACK | Flags::from_bits_truncate(number(256) as u16 & !2),
-            ecn: [EcnField::NotCapable, EcnField::Capable, EcnField::Congested][number(3) as usize],
+            ecn: ALL_ECN[number(4) as usize],
             probe: if number(4) == 0 { Probe::Probe(ProbeTag(9)) } else { Probe::No },
             low_priority: number(2) == 0,
             timestamps: (number(3) > 0).then(|| (number(1 << 32) as u32, number(1 << 32) as u32)),
@@ -68,8 +71,7 @@ fn described(bytes: &[u8]) -> Vec<String> {
     let addresses = (datagram.source, datagram.destination);
     let holds =
         Header::checksum_holds(Sum::pseudo_header(addresses, 6, datagram.payload.len()), datagram.payload);
-    let ecn = [EcnField::NotCapable, EcnField::Capable, EcnField::Congested];
-    let ecn = ecn.iter().position(|ecn| *ecn == datagram.ecn).unwrap();
+    let ecn = ALL_ECN.iter().position(|ecn| *ecn == datagram.ecn).unwrap();
     let show = |value: Option<u32>| value.map_or(String::new(), |value| value.to_string());
     let marked = options.probe != Probe::No || options.permitted.is_some();
     vec![
@@ -85,7 +87,7 @@ fn described(bytes: &[u8]) -> Vec<String> {
         options.sack().iter().map(|block| block.0.to_string()).collect::<Vec<_>>().join(","),
         if marked { "0x4250".to_owned() } else { String::new() },
         if datagram.source.is_ipv4() {
-            format!("0x{:02x}", datagram.dscp << 2 | [0, 2, 3][ecn])
+            format!("0x{:02x}", datagram.dscp << 2 | ecn as u8)
         } else {
             String::new()
         },

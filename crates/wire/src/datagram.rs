@@ -191,14 +191,16 @@ const fn mix(mut bits: u64) -> u64 {
 const fn ecn_of(class: u8) -> EcnField {
     match class & 3 {
         0 => EcnField::NotCapable,
-        3 => EcnField::Congested,
-        _ => EcnField::Capable,
+        1 => EcnField::L4s,
+        2 => EcnField::Capable,
+        _ => EcnField::Congested,
     }
 }
 
 pub(crate) const fn ecn_bits(ecn: EcnField) -> u8 {
     match ecn {
         EcnField::NotCapable => 0,
+        EcnField::L4s => 1,
         EcnField::Capable => 2,
         EcnField::Congested => 3,
     }

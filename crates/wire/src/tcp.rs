@@ -49,7 +49,7 @@ impl Header {
             destination_port: short(2),
             seq: long(4),
             ack: long(8),
-            flags: Flags::from_bits_truncate(u16::from(fixed[13])),
+            flags: Flags::from_bits_truncate(short(12) & 0x1ff),
             window: short(14),
             options: Options::read(options),
         };
@@ -76,8 +76,9 @@ impl Header {
         fixed[2..4].copy_from_slice(&self.destination_port.to_be_bytes());
         fixed[4..8].copy_from_slice(&self.seq.to_be_bytes());
         fixed[8..12].copy_from_slice(&self.ack.to_be_bytes());
-        fixed[12] = (len as u8 / 4) << 4;
-        fixed[13] = self.flags.bits() as u8;
+        let [ae, flags] = self.flags.bits().to_be_bytes();
+        fixed[12] = (len as u8 / 4) << 4 | ae;
+        fixed[13] = flags;
         fixed[14..16].copy_from_slice(&self.window.to_be_bytes());
         out.extend_from_slice(&fixed);
         out.extend_from_slice(options.as_slice());

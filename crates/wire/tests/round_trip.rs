@@ -53,7 +53,7 @@ fn probe() -> impl Strategy<Value = Probe> {
 /// A data segment or an ACK with positions near `base`.
 fn segment(base: u64) -> impl Strategy<Value = Segment> {
     let positions = (base..base + 100_000, base..base + 100_000, 0..1400_u32);
-    let fields = (0..1_u32 << 16, option::of(any::<(u32, u32)>()), any::<bool>(), 0..3_u8);
+    let fields = (0..1_u32 << 16, option::of(any::<(u32, u32)>()), any::<bool>(), 0..4_u8);
     let blocks = vec((base..base + 1_000_000, 1..100_000_u64), 0..=4);
     (positions, fields, blocks, probe(), extension()).prop_map(
         |((seq, ack, len), (window, timestamps, low_priority, ecn), blocks, probe, extension)| {
@@ -61,8 +61,9 @@ fn segment(base: u64) -> impl Strategy<Value = Segment> {
             for (start, len) in blocks {
                 sack.push(SackRange { start, end: start + len });
             }
-            let ecn = [EcnField::NotCapable, EcnField::Capable, EcnField::Congested][usize::from(ecn)];
-            let flags = Flags::ACK | Flags::PSH;
+            let ecn = [EcnField::NotCapable, EcnField::L4s, EcnField::Capable, EcnField::Congested]
+                [usize::from(ecn)];
+            let flags = Flags::ACK | Flags::PSH | Flags::of_ace(seq as u8);
             Segment {
                 seq,
                 ack,

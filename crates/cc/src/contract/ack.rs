@@ -67,8 +67,10 @@ pub struct Ack {
     /// True if the window limited the sender since the last ACK, not the application or the receiver. The window may grow only
     /// then.
     pub window_limited: bool,
-    /// True if the peer echoed a congestion mark (RFC 3168 ECE).
+    /// True if the peer echoed a congestion mark (RFC 3168 ECE, RFC 9768 ACE).
     pub ecn_echo: bool,
+    /// Packets newly reported as marked, with Accurate ECN (RFC 9768); zero with classic ECN, whose echo has no number.
+    pub marks: u32,
     /// True if the peer reported a duplicate arrival (RFC 2883).
     pub dsack: bool,
 }

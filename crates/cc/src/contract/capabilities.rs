@@ -22,6 +22,9 @@ pub struct Requirements {
     /// True if [`CongestionControl::spacing`](crate::CongestionControl::spacing) always sets a rate. Pacing is part of the law: without it, the host runs a
     /// different algorithm.
     pub pacing: bool,
+    /// True if the algorithm reacts to the number of marks (a scalable congestion control, RFC 9331). With Accurate ECN, the engine
+    /// sends its data as ECT(1), reports marks only by [`Ack::marks`](crate::Ack::marks), and counts unmarked segments for growth.
+    pub scalable: bool,
     /// True if the engine must call [`CongestionControl::timeout_probe`](crate::CongestionControl::timeout_probe). The engine's own
     /// probe before a timeout is then off.
     pub timeout_probes: bool,

@@ -131,7 +131,8 @@ fn syn_segment(syn: &Header, keeps: bool) -> Segment {
     };
     let kept = if keeps { all } else { SynOptions { mss: options.mss, ..SynOptions::default() } };
     Segment {
-        flags: if keeps { syn.flags } else { Flags::SYN },
+        // A cookie has no bit for Accurate ECN either: the answer agrees on classic ECN.
+        flags: if keeps { syn.flags - Flags::AE } else { Flags::SYN },
         timestamps: options.timestamps.filter(|_| keeps).map(|(value, _)| (value, 0)),
         syn_options: Some(kept),
         ..Segment::default()

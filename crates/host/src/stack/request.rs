@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bentpipe_base::{EcnField, Flags, Instant};
+use bentpipe_base::{Flags, Instant};
 use bentpipe_tcp::{Config, Connection};
 use bentpipe_wire::{Arrived, Ends, Header, Offload};
 
@@ -73,9 +73,8 @@ impl Stack {
         let engine = Connection::listen(config, self.next_seed());
         let id = self.admit_owned(now, request.ends, engine);
         self.number_above(&request.ends, request.above);
-        // Data on a SYN is dropped; its sender retransmits it. A SYN is never ECN-capable, so a mark on it has no meaning (RFC
-        // 3168 section 6.1.1).
-        let arrived = Arrived { len: 0, ecn: EcnField::NotCapable, ..request.arrived };
+        // Data on a SYN is dropped; its sender retransmits it.
+        let arrived = Arrived { len: 0, ..request.arrived };
         self.take_segment(now, id, TcpPacket { header: &request.header, arrived, payload: &[] });
         Ok(id)
     }

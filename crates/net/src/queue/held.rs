@@ -2,6 +2,7 @@ use bentpipe_base::Instant;
 
 use super::backlog::Backlog;
 use super::codel::CoDel;
+use super::dual_pi2::DualPi2;
 use super::fq_codel::FqCoDel;
 use super::pie::Pie;
 use super::priority::Priority;
@@ -17,6 +18,7 @@ pub(crate) enum Held<P> {
     CoDel(CoDel<P>),
     FqCoDel(FqCoDel<P>),
     Pie(Pie<P>),
+    DualPi2(DualPi2<P>),
 }
 
 impl<P: Packet> Held<P> {
@@ -28,6 +30,7 @@ impl<P: Packet> Held<P> {
             Self::CoDel(queue) => queue.enqueue(now, packet, ledger),
             Self::FqCoDel(queue) => queue.enqueue(now, packet, ledger),
             Self::Pie(queue) => queue.enqueue(now, packet, ledger),
+            Self::DualPi2(queue) => queue.enqueue(now, packet, ledger),
         }
     }
 
@@ -40,6 +43,7 @@ impl<P: Packet> Held<P> {
             Self::CoDel(queue) => queue.dequeue(now, ledger),
             Self::FqCoDel(queue) => queue.dequeue(now, ledger),
             Self::Pie(queue) => queue.dequeue(now),
+            Self::DualPi2(queue) => queue.dequeue(now, ledger),
         }
     }
 
@@ -50,6 +54,7 @@ impl<P: Packet> Held<P> {
             Self::CoDel(queue) => queue.backlog(),
             Self::FqCoDel(queue) => queue.backlog(),
             Self::Pie(queue) => queue.backlog(),
+            Self::DualPi2(queue) => queue.backlog(),
         }
     }
 }

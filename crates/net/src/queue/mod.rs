@@ -10,6 +10,7 @@
 
 pub(crate) mod backlog;
 mod codel;
+mod dual_pi2;
 mod fifo;
 mod fq_codel;
 mod held;
@@ -18,11 +19,14 @@ mod priority;
 mod push_out;
 mod red;
 mod timed_fifo;
+mod updates;
 
 use backlog::{Backlog, Limit};
 use bentpipe_base::Rng;
 use codel::CoDel;
 pub use codel::CoDelConfig;
+use dual_pi2::DualPi2;
+pub use dual_pi2::DualPi2Config;
 use fifo::{Admission, Threshold};
 pub(crate) use fifo::{Admit, Fifo};
 use fq_codel::FqCoDel;
@@ -49,6 +53,7 @@ pub const QUEUES: &[(&str, &str)] = &[
     ("codel", "controlled delay (RFC 8289)"),
     ("fq-codel", "a CoDel queue for each hash value of the flows or hosts (RFC 8290)"),
     ("pie", "proportional integral controller enhanced (RFC 8033)"),
+    ("dualpi2", "a low-latency queue for L4S and a coupled queue for all other packets (RFC 9332)"),
 ];
 
 /// Queue of a link.
@@ -99,6 +104,8 @@ pub enum QueueConfig {
     FqCoDel(FqCoDelConfig),
     /// Proportional integral controller enhanced (PIE).
     Pie(PieConfig),
+    /// Two coupled queues, of which one is for L4S (DualPI2).
+    DualPi2(DualPi2Config),
 }
 
 impl Default for QueueConfig {
@@ -121,6 +128,7 @@ impl QueueConfig {
             Self::CoDel { .. } => "codel",
             Self::FqCoDel(_) => "fq-codel",
             Self::Pie(_) => "pie",
+            Self::DualPi2(_) => "dualpi2",
         }
     }
 
@@ -141,6 +149,7 @@ impl QueueConfig {
             }
             Self::FqCoDel(fq_codel) => fq_codel.validate(),
             Self::Pie(pie) => pie.validate(),
+            Self::DualPi2(dual) => dual.validate(),
         }
     }
 }
@@ -176,6 +185,7 @@ impl<P: Packet> Queue<P> {
                 Self::Held(Box::new(Held::FqCoDel(FqCoDel::new(config, rng().bits()))))
             }
             QueueConfig::Pie(config) => Self::Held(Box::new(Held::Pie(Pie::new(config, rng())))),
+            QueueConfig::DualPi2(config) => Self::Held(Box::new(Held::DualPi2(DualPi2::new(config)))),
         }
     }
 
@@ -204,6 +214,7 @@ mod tests {
             QueueConfig::CoDel { limit, codel: CoDelConfig::default() },
             QueueConfig::FqCoDel(FqCoDelConfig::default()),
             QueueConfig::Pie(PieConfig::default()),
+            QueueConfig::DualPi2(DualPi2Config::default()),
         ];
         let listed: Vec<_> = QUEUES.iter().map(|(name, _)| *name).collect();
         assert_eq!(queues.each_ref().map(QueueConfig::name).to_vec(), listed);
@@ -223,5 +234,7 @@ mod tests {
         assert_eq!(refused(QueueConfig::FqCoDel(fq_codel)), "queues");
         let pie = PieConfig { beta: f64::NAN, ..PieConfig::default() };
         assert_eq!(refused(QueueConfig::Pie(pie)), "beta");
+        let dual = DualPi2Config { classic_share: 0.0, ..DualPi2Config::default() };
+        assert_eq!(refused(QueueConfig::DualPi2(dual)), "classic_share");
     }
 }

@@ -14,16 +14,13 @@ use bentpipe_trace::DropCause;
 
 use super::backlog::{Backlog, Limit};
 use super::timed_fifo::TimedFifo;
+use super::updates::Updates;
 use crate::error::ConfigError;
 use crate::ledger::{Ledger, Verdict};
 use crate::packet::Packet;
 
 /// Drop probability from which ECN-capable packets are dropped, too.
 const MARK_BELOW: f64 = 0.1;
-
-/// Maximum number of updates that one call makes up for. A queue without arrivals and departures for longer than that
-/// skips the older ones.
-const MAX_CATCH_UP: u64 = 1_000;
 
 /// Parameters of PIE.
 ///
@@ -85,8 +82,7 @@ pub(crate) struct Pie<P> {
     config: PieConfig,
     fifo: TimedFifo<P>,
     control: Control,
-    /// Time of the next update. Updates are made at the first call after their time.
-    next_update: Instant,
+    updates: Updates,
     rng: Rng,
 }
 
@@ -102,7 +98,7 @@ struct Control {
 impl<P: Packet> Pie<P> {
     pub fn new(config: PieConfig, rng: Rng) -> Self {
         let control = Control { drop_probability: 0.0, delay: Duration::ZERO, burst_allowance: config.burst };
-        Self { config, fifo: TimedFifo::new(), control, next_update: Instant::ZERO + config.update, rng }
+        Self { config, fifo: TimedFifo::new(), control, updates: Updates::every(config.update), rng }
     }
 
     pub fn enqueue(&mut self, now: Instant, mut packet: P, ledger: &mut Ledger<P>) -> Verdict {
@@ -142,19 +138,11 @@ impl<P: Packet> Pie<P> {
     /// Makes the updates due at or before `now`. The head has not changed since the previous call, so its age at each
     /// update is known.
     fn catch_up(&mut self, now: Instant) {
-        if now < self.next_update {
-            return;
-        }
-        let PieConfig { update, .. } = self.config;
-        let due = now.since(self.next_update).as_nanos() / update.as_nanos() + 1;
-        let made = due.min(MAX_CATCH_UP);
-        self.next_update += update * (due - made);
-        let head = self.fifo.oldest();
-        for _ in 0..made {
-            let delay = head.map_or(Duration::ZERO, |arrived| self.next_update.since(arrived));
-            self.control.update(&self.config, delay);
-            self.next_update += update;
-        }
+        let Self { config, fifo, control, updates, .. } = self;
+        let head = fifo.oldest();
+        updates.catch_up(now, |at| {
+            control.update(config, head.map_or(Duration::ZERO, |arrived| at.since(arrived)));
+        });
     }
 }
 

@@ -16,6 +16,7 @@ pub struct Probe {
     pub low_priority: bool,
     pub data: bool,
     pub ecn_capable: bool,
+    pub l4s: bool,
     pub marked: bool,
     /// Number of flipped bits; `None` for a packet without bytes, which is lost instead.
     pub flipped: Option<u32>,
@@ -40,6 +41,9 @@ impl Packet for Probe {
     fn ecn_capable(&self) -> bool {
         self.ecn_capable
     }
+    fn is_l4s(&self) -> bool {
+        self.l4s
+    }
     fn mark_congested(&mut self) {
         assert!(self.ecn_capable, "marked a packet that is not ECN-capable");
         self.marked = true;
@@ -60,6 +64,7 @@ pub fn packet(id: u64) -> Probe {
         low_priority: false,
         data: true,
         ecn_capable: false,
+        l4s: false,
         marked: false,
         flipped: None,
     }

@@ -6,7 +6,7 @@ use bentpipe_base::Duration;
 use bentpipe_host::{Stack, TIMESTAMPS_LEN};
 use bentpipe_scenario::connection_config;
 use bentpipe_scenario::deployment::Split;
-use bentpipe_tcp::{Config, KeepAlive, ReceiveWindow};
+use bentpipe_tcp::{Config, EcnMode, KeepAlive, ReceiveWindow};
 
 use crate::half::HalfRequest;
 use crate::keepalive::Keepalive;
@@ -94,7 +94,7 @@ fn config(stack: &Stack, key: &ConfigKey) -> Option<Config> {
         send_buffer: buffer,
         receive_window: ReceiveWindow::Auto { initial: FIRST_WINDOW.min(buffer), limit: buffer },
         keep_alive: Keepalive::of(side).map(keep_alive),
-        ecn: key.ecn,
+        ecn: if key.ecn { EcnMode::Classic } else { EcnMode::Off },
         ..usual
     })
 }

@@ -1,8 +1,11 @@
-use bentpipe_net::{CoDelConfig, FairBy, FqCoDelConfig, Limit, PieConfig, QueueConfig, RedConfig};
+use bentpipe_net::{
+    CoDelConfig, DualPi2Config, FairBy, FqCoDelConfig, Limit, PieConfig, QueueConfig, RedConfig,
+};
 
 use crate::form::{Form, Shorthand};
 use crate::unit::{
-    Bytes, Count, FACTOR, FEW, FLAG, Level, LevelIn, PROBABILITY, ROOM, TIME, TIME_ABOVE_ZERO, Words,
+    AT_LEAST_ONE, Bytes, Count, FACTOR, FEW, FLAG, Level, LevelIn, PART, PROBABILITY, ROOM, TIME,
+    TIME_ABOVE_ZERO, Words,
 };
 
 /// Accepts `"50 packets"`, the name of a kind, or a table.
@@ -33,6 +36,7 @@ pub(super) fn queue(form: &mut Form<'_>, queue: &mut QueueConfig) {
         }
         QueueConfig::FqCoDel(config) => fq_codel(form, config),
         QueueConfig::Pie(config) => pie(form, config),
+        QueueConfig::DualPi2(config) => dual_pi2(form, config),
     });
 }
 
@@ -49,6 +53,7 @@ fn each(limit: Limit) -> Vec<QueueConfig> {
         QueueConfig::CoDel { limit, codel: CoDelConfig::default() },
         QueueConfig::FqCoDel(fq_codel_with(limit)),
         QueueConfig::Pie(PieConfig { limit, ..PieConfig::default() }),
+        QueueConfig::DualPi2(DualPi2Config { limit, ..DualPi2Config::default() }),
     ]
 }
 
@@ -62,6 +67,7 @@ fn room(queue: &QueueConfig) -> Limit {
         | QueueConfig::CoDel { limit, .. } => *limit,
         QueueConfig::Red(red) => red.limit,
         QueueConfig::Pie(pie) => pie.limit,
+        QueueConfig::DualPi2(dual) => dual.limit,
         QueueConfig::FqCoDel(fq_codel) => Limit::Packets(fq_codel.limit_packets),
     }
 }
@@ -110,4 +116,13 @@ fn pie(form: &mut Form<'_>, pie: &mut PieConfig) {
     form.field("beta", &mut pie.beta, &FACTOR);
     form.field("burst", &mut pie.burst, &TIME);
     form.field("ecn", &mut pie.ecn, &FLAG);
+}
+
+fn dual_pi2(form: &mut Form<'_>, dual: &mut DualPi2Config) {
+    form.field("limit", &mut dual.limit, &ROOM);
+    form.field("target", &mut dual.target, &TIME_ABOVE_ZERO);
+    form.field("max-rtt", &mut dual.max_rtt, &TIME_ABOVE_ZERO);
+    form.field("step", &mut dual.step, &TIME);
+    form.field("coupling", &mut dual.coupling, &AT_LEAST_ONE);
+    form.field("classic-share", &mut dual.classic_share, &PART);
 }

@@ -1,14 +1,14 @@
 use bentpipe_base::Duration;
 use bentpipe_cc::TimeoutProbe;
 use bentpipe_tcp::{
-    AckCounting, AckDelay, AckPace, Config, DelayedAck, KeepAlive, Pacing, ReceiveWindow, Recovery, Restore,
-    RtoBounds, SpuriousTimeout, WindowValidation,
+    AckCounting, AckDelay, AckPace, Config, DelayedAck, EcnMode, KeepAlive, Pacing, ReceiveWindow, Recovery,
+    Restore, RtoBounds, SpuriousTimeout, WindowValidation,
 };
 
 use crate::form::{Form, Shorthand};
 use crate::unit::{
-    Bytes, COUNT, Count, FACTOR, FLAG, Initial, OrWord, PROBABILITY, SEGMENTS, SEGMENTS_FROM_ZERO, Segments,
-    TIME, TIME_ABOVE_ZERO, Words,
+    Bytes, COUNT, Count, FACTOR, FLAG, FlagOrWord, Initial, OrWord, PROBABILITY, SEGMENTS,
+    SEGMENTS_FROM_ZERO, Segments, TIME, TIME_ABOVE_ZERO, Words,
 };
 
 /// Loss recovery methods, keyed by name.
@@ -36,6 +36,9 @@ const WINDOW_VALIDATION: Words<WindowValidation> = Words(&[
 
 const ACK_COUNTING: Words<AckCounting> =
     Words(&[("segments", AckCounting::Segments), ("acks", AckCounting::Acks)]);
+
+const ECN: FlagOrWord<EcnMode> =
+    FlagOrWord { off: EcnMode::Off, on: EcnMode::Classic, word: ("accurate", EcnMode::Accurate) };
 
 /// Keys of a `tcp` table, except the header size, which belongs to the flow. Sizes in segments mean segments of
 /// `mss` bytes, the sender's size, for the receiver too.
@@ -70,7 +73,7 @@ fn options(form: &mut Form<'_>, config: &mut Config) {
     form.field("dsack", &mut config.dsack, &FLAG);
     form.field("timestamps", &mut config.timestamps, &FLAG);
     form.field("window-scaling", &mut config.window_scaling, &FLAG);
-    form.field("ecn", &mut config.ecn, &FLAG);
+    form.field("ecn", &mut config.ecn, &ECN);
     form.field("probe-replies", &mut config.probe_replies, &FLAG);
 }
 

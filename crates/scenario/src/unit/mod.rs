@@ -12,7 +12,7 @@ mod word;
 pub(crate) use amount::{AMOUNT, Amount};
 pub(crate) use measure::{RATE, SEGMENTS, SEGMENTS_FROM_ZERO, TIME, TIME_ABOVE_ZERO};
 pub(crate) use number::{
-    COUNT, Count, FACTOR, FEW, FLAG, FRAME_RATE, MEMBERS, PART, PHASING, PROBABILITY, SHAPE,
+    AT_LEAST_ONE, COUNT, Count, FACTOR, FEW, FLAG, FRAME_RATE, MEMBERS, PART, PHASING, PROBABILITY, SHAPE,
 };
 pub(crate) use physical::{
     ANGLE, Angles, DECIBEL, DECIBEL_FROM_ZERO, DEGREES, DISTANCE, GIGAHERTZ, KILOMETRES, RAIN_RATE,
@@ -20,7 +20,7 @@ pub(crate) use physical::{
 };
 pub(crate) use room::{Level, LevelIn, ROOM};
 pub(crate) use size::{Bytes, MOST_PACKET_BYTES, Segments};
-pub(crate) use word::{Initial, Names, OrWord, TEXT, Words};
+pub(crate) use word::{FlagOrWord, Initial, Names, OrWord, TEXT, Words};
 
 use crate::tree::Value;
 

@@ -83,6 +83,9 @@ pub(crate) const PHASING: Between =
 /// A factor above zero.
 pub(crate) const FACTOR: Between =
     Between { least: f64::MIN_POSITIVE, most: MOST, accepted: "a number above 0 such as 1.2" };
+/// A factor of one or more.
+pub(crate) const AT_LEAST_ONE: Between =
+    Between { least: 1.0, most: MOST, accepted: "a number of 1 or more such as 2.5" };
 /// Shape of a heavy-tailed distribution with a finite mean.
 pub(crate) const SHAPE: Between =
     Between { least: 1.01, most: MOST, accepted: "a number of 1.01 or more such as 1.5" };

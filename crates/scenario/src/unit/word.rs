@@ -38,6 +38,33 @@ impl<T: Copy + PartialEq> Codec<T> for Words<T> {
     }
 }
 
+/// Codec of a choice from false, true and one more word.
+pub(crate) struct FlagOrWord<T: 'static> {
+    pub off: T,
+    pub on: T,
+    pub word: (&'static str, T),
+}
+
+impl<T: Copy + PartialEq> Codec<T> for FlagOrWord<T> {
+    fn read(&self, value: &Value) -> Result<T, Refused> {
+        match value {
+            Value::Flag(flag) => Ok(if *flag { self.on } else { self.off }),
+            Value::Text(text) if text == self.word.0 => Ok(self.word.1),
+            Value::Text(text) => Err(Refused::meant(did_you_mean(text, &[self.word.0]))),
+            _ => Err(Refused::default()),
+        }
+    }
+    fn show(&self, typed: &T) -> Value {
+        match typed {
+            typed if *typed == self.word.1 => Value::Text(self.word.0.to_owned()),
+            typed => Value::Flag(*typed == self.on),
+        }
+    }
+    fn accepted(&self) -> String {
+        format!("true, false or \"{}\"", self.word.0)
+    }
+}
+
 /// Codec of `None` as a word, and of other values by the inner codec.
 pub(crate) struct OrWord<C>(pub &'static str, pub C);
 

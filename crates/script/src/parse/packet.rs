@@ -113,7 +113,7 @@ impl Parser<'_> {
     }
 
     fn flags(&mut self, arrives: bool) -> Result<Option<Flags>, Mistake> {
-        const ACCEPTED: &str = "flags of F, S, R, P, U, E, W and \".\", or \"-\"";
+        const ACCEPTED: &str = "flags of F, S, R, P, U, E, W, A and \".\", or \"-\"";
         if !arrives && self.eat('*') {
             return Ok(None);
         }
@@ -132,6 +132,7 @@ impl Parser<'_> {
                     'U' => Flags::URG,
                     'E' => Flags::ECE,
                     'W' | 'C' => Flags::CWR,
+                    'A' => Flags::AE,
                     _ => return Err(self.unexpected(ACCEPTED)),
                 };
             }

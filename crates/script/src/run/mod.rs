@@ -291,6 +291,7 @@ impl Runner {
             (set(Flags::FIN), set(Flags::SYN), set(Flags::RST), set(Flags::PSH));
         (header.ack, header.urg, header.ece, header.cwr) =
             (set(Flags::ACK), set(Flags::URG), set(Flags::ECE), set(Flags::CWR));
+        header.ns = set(Flags::AE);
         header.set_options_raw(&packet::option_bytes(&options)?).map_err(|error| error.to_string())?;
         let first = spec.seq.wrapping_add(u32::from(header.syn));
         let ecn = match spec.ecn {

@@ -215,6 +215,7 @@ impl Seen {
             (tcp.urg, Flags::URG),
             (tcp.ece, Flags::ECE),
             (tcp.cwr, Flags::CWR),
+            (tcp.ns, Flags::AE),
         ];
         all.iter().filter(|(set, _)| *set).fold(Flags::empty(), |flags, (_, flag)| flags | *flag)
     }
@@ -230,6 +231,7 @@ pub fn flag_letters(flags: Flags) -> String {
         (Flags::URG, 'U'),
         (Flags::ECE, 'E'),
         (Flags::CWR, 'W'),
+        (Flags::AE, 'A'),
         (Flags::ACK, '.'),
     ];
     let text: String =

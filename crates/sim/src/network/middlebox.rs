@@ -69,8 +69,8 @@ impl<M: Monitor> Simulation<M> {
         }
         self.pool.replace(handle.index(), &contents);
         if !plain {
-            let packed = handle.marks() & (Marks::CONGESTED | Marks::COPY);
-            handle.set_marks(packed | Marks::of(&contents.segment));
+            let copy = handle.marks() & Marks::COPY;
+            handle.set_marks(copy | Marks::of(&contents.segment));
         }
         self.send_for(id, &mut out);
         self.core.emissions = out;

@@ -14,10 +14,12 @@ bitflags::bitflags! {
         const LOW_PRIORITY = 0x01;
         /// It carries payload.
         const DATA = 0x02;
-        /// The packet may be marked instead of dropped.
-        const ECN_CAPABLE = 0x04;
+        /// ECN-capable: ECT(0). The two bits of ECN mean what they mean in the IP header.
+        const ECT_0 = 0x04;
+        /// ECN-capable and L4S: ECT(1).
+        const ECT_1 = 0x08;
         /// A queue marked it.
-        const CONGESTED = 0x08;
+        const CONGESTED = Self::ECT_0.bits() | Self::ECT_1.bits();
         /// A packet of constant-bit-rate traffic: there is no segment.
         const PLAIN = 0x10;
         /// The second of two that duplication made of one.
@@ -187,8 +189,17 @@ impl Marks {
         let mut marks = Self::empty();
         marks.set(Self::LOW_PRIORITY, segment.low_priority);
         marks.set(Self::DATA, segment.len > 0);
-        marks.set(Self::ECN_CAPABLE, segment.ecn != EcnField::NotCapable);
-        marks
+        marks | Self::of_ecn(segment.ecn)
+    }
+
+    #[inline]
+    fn of_ecn(ecn: EcnField) -> Self {
+        match ecn {
+            EcnField::NotCapable => Self::empty(),
+            EcnField::Capable => Self::ECT_0,
+            EcnField::L4s => Self::ECT_1,
+            EcnField::Congested => Self::CONGESTED,
+        }
     }
 }
 
@@ -220,7 +231,12 @@ impl Packet for PacketHandle {
 
     #[inline]
     fn ecn_capable(&self) -> bool {
-        self.has(Marks::ECN_CAPABLE)
+        self.marks().intersects(Marks::CONGESTED)
+    }
+
+    #[inline]
+    fn is_l4s(&self) -> bool {
+        self.has(Marks::ECT_1)
     }
 
     #[inline]

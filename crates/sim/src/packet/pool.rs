@@ -75,8 +75,9 @@ bitflags::bitflags! {
     struct Traits: u8 {
         const TIMESTAMPS = 0x01;
         const LOW_PRIORITY = 0x02;
-        const ECN_CAPABLE = 0x04;
-        const CONGESTED = 0x08;
+        /// The bits of ECN, as in the IP header.
+        const ECT_0 = 0x04;
+        const ECT_1 = 0x08;
         /// The whole segment is out of line; the field of the window holds its place.
         const OUT_OF_LINE = 0x10;
         /// Number of SACK blocks out of line; the field of the length, which is zero, holds their place.
@@ -199,8 +200,8 @@ impl PacketPool {
         let mut traits = Traits::empty();
         traits.set(Traits::TIMESTAMPS, segment.timestamps.is_some());
         traits.set(Traits::LOW_PRIORITY, segment.low_priority);
-        traits.set(Traits::ECN_CAPABLE, segment.ecn == EcnField::Capable);
-        traits.set(Traits::CONGESTED, segment.ecn == EcnField::Congested);
+        traits.set(Traits::ECT_0, matches!(segment.ecn, EcnField::Capable | EcnField::Congested));
+        traits.set(Traits::ECT_1, matches!(segment.ecn, EcnField::L4s | EcnField::Congested));
         self.sent_at[index as usize] = contents.sent_at;
         let packed = &mut self.packets[index];
         packed.seq_and_len = segment.seq << LEN_BITS | u64::from(segment.len);
@@ -248,10 +249,11 @@ impl PacketPool {
         segment.ack = packed.ack_and_traits >> 16;
         segment.window = packed.window_or_out_of_line;
         segment.flags = Flags::from_bits_retain((packed.ack_and_traits >> 8 & 0xff) as u16);
-        segment.ecn = match () {
-            () if traits.contains(Traits::CONGESTED) => EcnField::Congested,
-            () if traits.contains(Traits::ECN_CAPABLE) => EcnField::Capable,
-            () => EcnField::NotCapable,
+        segment.ecn = match (traits.contains(Traits::ECT_0), traits.contains(Traits::ECT_1)) {
+            (false, false) => EcnField::NotCapable,
+            (true, false) => EcnField::Capable,
+            (false, true) => EcnField::L4s,
+            (true, true) => EcnField::Congested,
         };
         segment.low_priority = traits.contains(Traits::LOW_PRIORITY);
         segment.probe = Probe::No;
@@ -432,6 +434,7 @@ mod tests {
             Segment { extension: Extension::Notice(Notice::Spoilt(77)), ..plain },
             Segment { seq: 1 << SEQ_BITS, ..plain },
             Segment { ack: u64::MAX, ecn: EcnField::Capable, ..plain },
+            Segment { ecn: EcnField::L4s, ..plain },
             Segment {
                 seq: (1 << SEQ_BITS) - 1,
                 ack: 77,

@@ -10,6 +10,7 @@ mod tests;
 mod window;
 
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 
 use bentpipe_base::{Instant, ProbeTag, SackRange, Segment};
 
@@ -82,8 +83,6 @@ pub(crate) struct Receiver {
     opened_hole: bool,
     /// Window scale that this end announced.
     pub scale: u8,
-    /// True after a congestion mark arrived, until the sender confirms a reduction.
-    pub ecn_echo: bool,
     /// True if the reassembly queue may hold something to report; usually false, so that it is not read for each ACK.
     may_report: bool,
     /// Present after a segment arrived out of order or twice.
@@ -96,8 +95,8 @@ pub(crate) struct Receiver {
     probes: Option<Box<VecDeque<ProbeTag>>>,
     /// Present if best effort was agreed on.
     gaps: Option<Box<Gaps>>,
-    /// Position of the peer's FIN, once known.
-    fin_at: Option<u64>,
+    /// Position of the peer's FIN, once known; it follows the SYN.
+    fin_at: Option<NonZeroU64>,
     tuning: Tuning,
 }
 
@@ -141,7 +140,6 @@ impl Receiver {
             ts_recent: 0,
             last_ack: 0,
             advertised: NEVER_ADVERTISED,
-            ecn_echo: false,
             probes: None,
             tuning: Tuning::default(),
             gaps: None,
@@ -164,7 +162,7 @@ impl Receiver {
 
     /// True if the peer's FIN and everything before it has arrived.
     pub fn finished(&self) -> bool {
-        self.fin_at.is_some_and(|fin| self.nxt > fin)
+        self.fin_at.is_some_and(|fin| self.nxt > fin.get())
     }
 
     /// Returns the right edge of the window as the peer knows it.
@@ -191,17 +189,17 @@ impl Receiver {
             return Arrival::Duplicate;
         }
         // A closed window accepts nothing, not even a window probe (RFC 9293 section 3.10.7.4).
-        let room = self.granted.min(self.fin_at.unwrap_or(u64::MAX));
+        let room = self.granted.min(self.fin_at.map_or(u64::MAX, NonZeroU64::get));
         let data_end = end - u64::from(fin);
         // A FIN needs no room in the window. A FIN within data that has arrived is ignored.
-        let likely = self.fin_at.map_or(data_end >= self.highest(), |at| at == data_end);
+        let likely = self.fin_at.map_or(data_end >= self.highest(), |at| at.get() == data_end);
         let ends = fin && data_end <= room && likely;
         let end = if ends { end } else { data_end.min(room) };
         if start >= end {
             return Arrival::OutsideWindow;
         }
         if ends {
-            self.fin_at = Some(data_end);
+            self.fin_at = NonZeroU64::new(data_end);
         }
         if end <= self.nxt {
             return Arrival::Duplicate;

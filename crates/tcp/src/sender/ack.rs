@@ -16,7 +16,7 @@ use super::stream::Writer;
 use super::{Abilities, Ecn, Limit, Sender};
 use crate::context::Context;
 use crate::timestamp::clock_ms;
-use crate::{Events, Recovery};
+use crate::{Config, Events, Recovery};
 
 impl Sender {
     /// Handles the acknowledgement of a segment with the ACK flag.
@@ -78,7 +78,8 @@ impl Sender {
         let repeats = !advanced && segment.seq_len() == 0 && segment.ack == self.una;
         let duplicate = repeats && !self.board.is_empty();
         let repeats = repeats && segment.sack.is_empty();
-        Findings { segment, progress, advanced, duplicate, repeats, dsack, reported: false, rtt: None }
+        let marks = self.ecn.take_marks(segment.flags, progress.arrived);
+        Findings { segment, progress, advanced, duplicate, repeats, dsack, marks, reported: false, rtt: None }
     }
 
     /// Treats a D-SACK with the range of a probe as its reply, if the peer did not agree on replies. It is then neither a sign of
@@ -138,7 +139,7 @@ impl Sender {
         // Nothing is retransmitted before the RTO probe is answered.
         let begins = self.rto_probe.is_none() && self.find_losses(cx, findings, counts);
         let newly_lost = self.board.total_lost.wrapping_sub(lost_before);
-        let marked = segment.flags.contains(bentpipe_base::Flags::ECE);
+        let marked = findings.marks > 0;
         if begins && self.episode.is_open() {
             self.enter_recovery(
                 cx,
@@ -169,12 +170,7 @@ impl Sender {
         if news || counts || answered {
             let ack = Ack {
                 acked: findings.progress.acked,
-                // Segments SACKed earlier were counted then (as in Linux), and an echoed mark allows no growth (RFC 3168 section
-                // 6.1.2).
-                counted: match findings.advanced && !(marked && self.ecn != Ecn::Off) {
-                    true => cx.config.ack_counting.count(findings.progress.arrived),
-                    false => 0,
-                },
+                counted: self.count_for_growth(cx.config, findings),
                 sacked: findings.progress.sacked,
                 delivered_bytes: findings.progress.delivered,
                 lost: newly_lost,
@@ -185,6 +181,7 @@ impl Sender {
                 ends_episode,
                 window_limited: self.limit == Limit::Window,
                 ecn_echo: marked,
+                marks: if self.ecn.is_accurate() { findings.marks } else { 0 },
                 dsack: findings.dsack,
             };
             self.algorithm.cc.on_ack(&ack, &path);
@@ -198,6 +195,18 @@ impl Sender {
             let path = self.path(cx.now);
             self.ask_detector(&path);
         }
+    }
+
+    /// Returns the segments by which an ACK counts for growth. Segments SACKed earlier were counted then (as in Linux).
+    fn count_for_growth(&self, config: &Config, findings: &Findings) -> u32 {
+        let unmarked = match findings.marks {
+            0 => findings.progress.arrived,
+            marks if self.reacts_to_each_mark() => findings.progress.arrived.saturating_sub(marks),
+            // An echoed mark allows no growth (RFC 3168 section 6.1.2).
+            _ if self.ecn != Ecn::Off => 0,
+            _ => findings.progress.arrived,
+        };
+        if findings.advanced { config.ack_counting.count(unmarked) } else { 0 }
     }
 
     /// Passes the fields of a segment to the algorithm, if that was agreed on.
@@ -251,7 +260,8 @@ impl Sender {
     fn check_reduction(&mut self, cx: &mut Context, findings: &Findings) {
         let segment = findings.segment;
         let duplicate = segment.sack.as_slice().first().copied().filter(|_| findings.dsack);
-        if self.rto_probe.is_none() && self.proves_spurious(segment, duplicate) {
+        let marked = findings.marks > 0;
+        if self.rto_probe.is_none() && self.proves_spurious(segment, duplicate, marked) {
             self.undo_reduction(cx);
         } else {
             self.check_timeout(cx, &findings.progress, segment);

@@ -49,6 +49,8 @@ pub(super) struct Attached {
     /// True if the algorithm may withhold all data.
     pub withholds: bool,
     pub abilities: Abilities,
+    /// True if the algorithm reacts to the number of marks.
+    pub scalable: bool,
     /// True if the peer has the receiver half that the algorithm requests.
     pub exchanges_fields: bool,
     /// True while the algorithm withholds all data: expiries of the retransmission timer then do not count.
@@ -58,9 +60,9 @@ pub(super) struct Attached {
 impl Attached {
     /// Queries requirements and capabilities of the algorithm once.
     pub fn new(mut cc: Box<dyn CongestionControl>) -> Self {
-        let Requirements { accounting, withholds, .. } = cc.requirements();
+        let Requirements { accounting, withholds, scalable, .. } = cc.requirements();
         let abilities = Abilities::of(&mut *cc);
-        Self { cc, accounting, withholds, abilities, exchanges_fields: false, withheld: false }
+        Self { cc, accounting, withholds, abilities, scalable, exchanges_fields: false, withheld: false }
     }
 
     /// Returns the congestion window in segments.

@@ -24,6 +24,8 @@ pub(super) struct Findings<'a> {
     /// True for an empty segment with the same acknowledgement number and no new information, even if nothing is outstanding.
     pub repeats: bool,
     pub dsack: bool,
+    /// Congestion marks that it reports.
+    pub marks: u32,
     /// True if its D-SACK answers probes, so that it reports nothing about data.
     pub reported: bool,
     pub rtt: Option<Duration>,

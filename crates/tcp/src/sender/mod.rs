@@ -37,7 +37,7 @@ pub(crate) use outgoing::{Outgoing, Prediction};
 pub(crate) use stream::MAX_SEQ;
 pub(crate) use timer::Fate;
 
-use bentpipe_base::{Duration, Instant, WindowState, prefetch};
+use bentpipe_base::{Duration, EcnField, Instant, WindowState, prefetch};
 use bentpipe_cc::delivery_rate::DeliveryRate;
 use bentpipe_cc::{Accounting, ConnectionEvent, Pacer, Path, PeerProbes, Phase, Start};
 
@@ -373,6 +373,16 @@ impl Sender {
             peer_probes: self.peer_probes,
             ecn: self.ecn != Ecn::Off,
         }
+    }
+
+    /// Returns the ECN field of new data with Accurate ECN.
+    pub fn capable(&self) -> EcnField {
+        if self.algorithm.scalable { EcnField::L4s } else { EcnField::Capable }
+    }
+
+    /// True if the algorithm itself reacts to the number of marks that the peer reports.
+    fn reacts_to_each_mark(&self) -> bool {
+        self.algorithm.scalable && self.ecn.is_accurate()
     }
 
     /// Returns the congestion window in whole segments, inflation included.

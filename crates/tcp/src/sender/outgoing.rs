@@ -12,7 +12,7 @@ pub(crate) struct Outgoing {
     pub low_priority: bool,
     /// True if it confirms a reduction after an ECN echo.
     pub congestion_reduced: bool,
-    /// True if it is ECN-capable: new data only (RFC 3168 section 6.1.5).
+    /// True if it may be ECN-capable: new data only (RFC 3168 section 6.1.5).
     pub ecn_capable: bool,
     pub extension: Extension,
     /// True if nothing more can leave now.

@@ -13,8 +13,8 @@ use crate::timers::Timers;
 use crate::{Config, Pacing, Recovery};
 
 impl Sender {
-    /// True if an ACK of only new data may use the fast path. No loss is being repaired, no RTO probe is outstanding, and the
-    /// algorithm reads no fields.
+    /// True if an ACK of only new data may use the fast path. No loss is being repaired, no RTO probe is outstanding, the
+    /// algorithm reads no fields, and the peer does not report the number of marks.
     pub fn takes_plain_acks(&self) -> bool {
         self.episode.is_open()
             && self.rto_probe.is_none()
@@ -23,6 +23,7 @@ impl Sender {
             && self.silence.is_none()
             && self.duplicates == 0
             && !self.rtt.is_backed_off()
+            && !self.ecn.is_accurate()
     }
 
     /// True if losses are known or suspected. The slow path then selects the segments.
@@ -146,6 +147,7 @@ impl Sender {
             ends_episode: false,
             window_limited: self.limit == Limit::Window,
             ecn_echo: false,
+            marks: 0,
             dsack: false,
         };
         self.board.remove_plain(acked);

@@ -286,7 +286,8 @@ impl Sender {
     #[cold]
     pub(super) fn congestion_echo(&mut self, cx: &mut Context, acked: u32) {
         let ecn_recover = self.reductions.as_ref().map_or(0, |reductions| reductions.ecn_recover);
-        if self.ecn == Ecn::Off || !self.episode.is_open() || self.una <= ecn_recover {
+        let reacts = self.ecn != Ecn::Off && !self.reacts_to_each_mark();
+        if !reacts || !self.episode.is_open() || self.una <= ecn_recover {
             return;
         }
         self.ecn.reduce();

@@ -8,7 +8,7 @@ use super::episode::{Episode, TimeoutCheck};
 use super::outgoing::Outgoing;
 use super::scoreboard::{Index, Scoreboard};
 use super::timer::Deadline;
-use super::{Abilities, Ecn, Limit, Sender};
+use super::{Abilities, Limit, Sender};
 use crate::context::Context;
 use crate::{Pacing, Recovery};
 
@@ -262,7 +262,7 @@ impl Sender {
         let (extension, priority) = self.notify_sent(Sent { seq, len, retransmission: false }, cx.now);
         Outgoing {
             fin,
-            ecn_capable: self.ecn != Ecn::Off,
+            ecn_capable: true,
             congestion_reduced: self.ecn.settle(),
             extension,
             low_priority: priority == Priority::Low,

@@ -36,13 +36,19 @@ impl Sender {
         }
     }
 
-    /// True if this ACK completes the proof that the reduction was spurious. `duplicate` is its reported duplicate.
-    pub(super) fn proves_spurious(&mut self, segment: &Segment, duplicate: Option<SackRange>) -> bool {
+    /// True if this ACK completes the proof that the reduction was spurious. `duplicate` is its reported duplicate; `marked` is
+    /// true if it reports a mark.
+    pub(super) fn proves_spurious(
+        &mut self,
+        segment: &Segment,
+        duplicate: Option<SackRange>,
+        marked: bool,
+    ) -> bool {
         let (una, mss) = (self.una, u64::from(self.mss));
         let echo = segment.timestamps.filter(|_| self.timestamps).map(|(_, echo)| echo);
         let Some(reductions) = &mut self.reductions else { return false };
         let Some(undo) = &mut reductions.undo else { return false };
-        if una > undo.until || segment.flags.contains(bentpipe_base::Flags::ECE) {
+        if una > undo.until || marked {
             // The path is congested, even if segments were only late (RFC 4015 step 5).
             reductions.undo = None;
             return false;

@@ -5,8 +5,8 @@
 use bentpipe_base::{Duration, Rate, Rng};
 use bentpipe_cc::{Algorithm, REGISTRY, TimeoutProbe};
 use bentpipe_tcp::{
-    AckCounting, AckDelay, AckPace, Config, DelayedAck, InitialWindow, KeepAlive, Pacing, ReceiveWindow,
-    Recovery, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
+    AckCounting, AckDelay, AckPace, Config, DelayedAck, EcnMode, InitialWindow, KeepAlive, Pacing,
+    ReceiveWindow, Recovery, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
 };
 
 const SPURIOUS_TIMEOUTS: &[SpuriousTimeout] = &[
@@ -83,7 +83,7 @@ pub fn config(dice: &mut Dice) -> Config {
         dsack: dice.coin(),
         timestamps: dice.coin(),
         window_scaling: dice.coin(),
-        ecn: dice.coin(),
+        ecn: dice.one_of(&[EcnMode::Off, EcnMode::Classic, EcnMode::Accurate]),
         nagle: dice.coin(),
         delayed_ack: delayed_ack(dice),
         rto: RtoBounds {

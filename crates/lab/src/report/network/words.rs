@@ -128,6 +128,7 @@ fn queue(queue: &QueueConfig) -> String {
         QueueConfig::Priority { ordinary, low } => format!("{ordinary} and {low}"),
         QueueConfig::Red(red) => red.limit.to_string(),
         QueueConfig::Pie(pie) => pie.limit.to_string(),
+        QueueConfig::DualPi2(dual) => dual.limit.to_string(),
         QueueConfig::FqCoDel(config) => format!("{} packets", config.limit_packets),
     };
     format!("{}, {room}", queue.name())
