@@ -25,9 +25,9 @@ export class Refused extends Error {
   constructor(message: string, readonly mistakes: Mistake[]) { super(message); }
 }
 
-interface Job { request: string; signal: AbortSignal; progress: (seconds: number) => void; done: (answer: string) => void; failed: (error: Error) => void }
+interface Job { module: WebAssembly.Module; request: string; signal: AbortSignal; progress: (seconds: number) => void; done: (answer: string) => void; failed: (error: Error) => void }
 
-const module = (async () => WebAssembly.compileStreaming(fetch(wasm)))();
+const engine = WebAssembly.compileStreaming(fetch(wasm));
 
 /** Workers that take jobs in turn. A job that is aborted ends its worker. */
 class Pool {
@@ -44,16 +44,15 @@ class Pool {
 
   add(job: Job): void {
     this.jobs.push(job);
-    void this.next();
+    this.next();
   }
 
-  private async next(): Promise<void> {
-    const compiled = await module;
+  private next(): void {
     const job = this.jobs.find((each) => !each.signal.aborted), worker = this.idle[0];
     if (!job || !worker) return;
     this.jobs.splice(0, this.jobs.indexOf(job) + 1);
     this.idle.shift();
-    const free = (ready: Worker) => { job.signal.removeEventListener("abort", cancel); this.idle.push(ready); void this.next(); };
+    const free = (ready: Worker) => { job.signal.removeEventListener("abort", cancel); this.idle.push(ready); this.next(); };
     const cancel = () => { worker.terminate(); free(this.worker()); };
     job.signal.addEventListener("abort", cancel);
     worker.onmessage = ({ data }: MessageEvent<{ seconds?: number; answer?: string; broke?: string }>) => {
@@ -63,7 +62,7 @@ class Pool {
       return free(worker);
     };
     worker.onerror = (event) => { event.preventDefault(); job.failed(new Error(event.message)); worker.terminate(); free(this.worker()); };
-    worker.postMessage({ module: compiled, request: job.request });
+    worker.postMessage({ module: job.module, request: job.request });
   }
 }
 
@@ -76,11 +75,12 @@ export interface Asking { signal?: AbortSignal; progress?: (seconds: number) => 
 
 /** Asks the engine, in a worker for runs or in the one for checks. */
 async function ask<T>(pool: Pool, what: string, request: object, { signal = never, progress = () => {} }: Asking = {}): Promise<T> {
+  const module = await engine;
   signal.throwIfAborted();
   const text = JSON.stringify({ ask: what, ...request });
   const answer = await new Promise<string>((done, failed) => {
     signal.addEventListener("abort", () => failed(signal.reason as Error), { once: true });
-    pool.add({ request: text, signal, progress, done, failed });
+    pool.add({ module, request: text, signal, progress, done, failed });
   });
   const parsed = JSON.parse(answer) as { done: T } | { refused: { message: string; mistakes: Mistake[] } };
   if ("refused" in parsed) throw new Refused(parsed.refused.message, parsed.refused.mistakes);

@@ -1,6 +1,9 @@
 // What the user chose, in the address of the page: a link repeats the experiment.
 import type { Knob, Plan, World } from "./engine";
 
+export const VIEWS = [["results", "Results"], ["packets", "Packets"], ["scenario", "Scenario"]] as const;
+export type View = (typeof VIEWS)[number][0];
+
 export interface Settings {
   scenario: string;
   /** Text of the scenario, if it was edited. */
@@ -12,13 +15,24 @@ export interface Settings {
   vary: string;
   seed: number | null;
   seeds: number;
+  view: View;
 }
 
 /** The first view: algorithms over a lossy satellite link, short enough for two seconds. */
 export const FIRST: Settings = {
   scenario: "geo-dumbbell", text: null, cc: ["newreno", "cubic", "bbr", "peach"],
-  set: ["link.satellite.loss.rate=0.01", "duration=60 s"], vary: "", seed: null, seeds: 1,
+  set: ["link.satellite.loss.rate=0.01", "duration=60 s"], vary: "", seed: null, seeds: 1, view: "results",
 };
+
+/** Questions to begin with. */
+export const EXAMPLES: [string, Settings][] = [
+  ["Which algorithm fills a lossy GEO link?", FIRST],
+  ["How does goodput fall with the loss rate?", { ...FIRST, set: ["duration=60 s"], vary: "link.satellite.loss.rate=1e-5,1e-4,1e-3,1e-2" }],
+  ["What do packets and probes of Peach look like?", { ...FIRST, cc: ["peach", "newreno"], view: "packets" }],
+  ["How do new flows share a link with NewReno?", { ...FIRST, scenario: "geo-fairness", cc: ["newreno", "cubic", "star"], set: [], seeds: 3 }],
+  ["What do the gaps of a moving LEO terminal cost?", { ...FIRST, scenario: "leo-moving", cc: ["newreno", "cubic", "bbr"], set: [] }],
+  ["How do five terminals share a return channel?", { ...FIRST, scenario: "geo-vsat", cc: ["newreno", "cubic"], set: [] }],
+];
 
 async function through(stream: CompressionStream | DecompressionStream, bytes: BlobPart): Promise<Uint8Array<ArrayBuffer>> {
   return new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
@@ -30,6 +44,7 @@ const fromBase64 = (text: string) => Uint8Array.from(atob(text.replaceAll("-", "
 export async function toHash(of: Settings): Promise<string> {
   const words = new URLSearchParams({ scenario: of.scenario, cc: of.cc.join(","), seeds: String(of.seeds) });
   for (const set of of.set) words.append("set", set);
+  if (of.view !== "results") words.set("view", of.view);
   if (of.vary) words.set("vary", of.vary);
   if (of.seed !== null) words.set("seed", String(of.seed));
   if (of.text !== null) words.set("toml", toBase64(await through(new CompressionStream("deflate-raw"), of.text)));
@@ -44,6 +59,7 @@ export async function fromHash(hash: string): Promise<Settings> {
   return {
     scenario, cc: (words.get("cc") ?? "").split(",").filter(Boolean), set: words.getAll("set"), vary: words.get("vary") ?? "",
     seed: seed === null ? null : Number(seed), seeds: Math.max(1, Number(words.get("seeds")) || 1),
+    view: VIEWS.map(([name]) => name).find((name) => name === words.get("view")) ?? "results",
     text: toml === null ? null : new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), fromBase64(toml))),
   };
 }

@@ -59,3 +59,38 @@ fn written<T: Serialize>(result: Result<T, Refusal>) -> String {
     let answer = result.map_or_else(Answer::Refused, Answer::Done);
     serde_json::to_string(&answer).expect("answers have text as keys, and no other writer can fail")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn asked(request: &Value) -> Value {
+        serde_json::from_str(&answer(&request.to_string(), &|_| ())).unwrap()
+    }
+
+    #[test]
+    fn a_run_is_done_and_a_mistake_is_refused_with_its_place() {
+        let world = |text: &str| json!({ "name": "mine.toml", "text": text, "set": ["duration=1 s"] });
+        let text = bentpipe_scenario::builtin_text("geo-single").unwrap();
+        let run = json!({ "ask": "run", "world": world(text), "cell": 0, "cc": "cubic", "seed": 7 });
+        let document: Value = serde_json::from_str(asked(&run)["done"]["json"].as_str().unwrap()).unwrap();
+        assert_eq!((&document["scenario"], &document["seed"]), (&json!("mine"), &json!(7)));
+        let wrong = asked(&json!({ "ask": "check", "world": world("\nduratio = 3\n") }));
+        assert_eq!(wrong["refused"]["mistakes"][0]["line"], 2);
+        let unknown = asked(&json!({ "ask": "nothing" }));
+        assert!(unknown["refused"]["message"].as_str().unwrap().starts_with("request: "), "{unknown}");
+    }
+
+    #[test]
+    fn packets_are_those_of_an_interval_of_the_run() {
+        let world = json!({ "name": "geo-single", "text": null, "set": ["duration=3 s"] });
+        let watch = |from: f64| json!({ "ask": "watch", "world": world, "cc": "newreno", "seed": 1, "from_s": from, "until_s": 9.0 });
+        let hops = &asked(&watch(1.0))["done"]["hops"];
+        let times = |name: &str| hops[name].as_array().unwrap().iter().map(|at| at.as_u64().unwrap());
+        assert!(times("ended").all(|at| (1_000_000..=3_000_000).contains(&at)));
+        assert!(times("offered").zip(times("left")).zip(times("ended")).all(|((a, b), c)| a <= b && b <= c));
+        assert!(times("link").count() > 10);
+        assert!(asked(&watch(3.0))["refused"]["message"].as_str().unwrap().contains("before 3 s"));
+    }
+}

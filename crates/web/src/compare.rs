@@ -243,3 +243,27 @@ fn wanted(wish: &PlanRequest, plan: &Plan, vary: &[Setting]) -> Vec<RunOfPlan> {
     };
     cells.iter().enumerate().filter(|(_, cell)| cell.vary == vary).map(run).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_quotes_what_a_shell_would_read() {
+        let request = |name: &str, set: &str| PlanRequest {
+            world: World { name: name.into(), text: None, set: vec![set.into()] },
+            cc: vec!["peach+".into(), "cubic".into()],
+            vary: Vec::new(),
+            seed: Some(4),
+            seeds: 2,
+        };
+        assert_eq!(
+            request("geo", "duration=60 s").command(),
+            "bentpipe compare geo --cc peach+,cubic --set 'duration=60 s' --seed 4 --seeds 2"
+        );
+        assert_eq!(
+            request("geo", "title=it's").command().split(" --set ").nth(1),
+            Some(r"'title=it'\''s' --seed 4 --seeds 2")
+        );
+    }
+}

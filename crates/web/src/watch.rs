@@ -236,7 +236,11 @@ pub fn watch(request: &WatchRequest, progress: Progress<'_>) -> Result<Watched, 
     let mut scenario = draft.scenario_for(Some(request.seed))?;
     let until = Duration::from_secs_f64(request.until_s.clamp(0.001, scenario.duration.as_secs_f64()));
     (scenario.duration, scenario.measure_from) = (until, Duration::ZERO);
-    let from = Instant::ZERO + Duration::from_secs_f64(request.from_s.max(0.0));
+    if !(0.0..until.as_secs_f64()).contains(&request.from_s) {
+        let accepted = format!("from 0 s to before {} s", until.as_secs_f64());
+        return Err(format!("found packets from {} s, accepted: {accepted}", request.from_s).into());
+    }
+    let from = Instant::ZERO + Duration::from_secs_f64(request.from_s);
     let mut watcher = Watcher::new(&scenario, from)?;
     let options = RunOptions { progress: Some(progress), ..RunOptions::default() };
     bentpipe_sim::run_observed(&scenario, &options, &mut watcher).map_err(|error| error.to_string())?;
