@@ -60,7 +60,7 @@ export class Film {
     changes.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
     for (const [, by, link] of changes) most[link] = Math.max(most[link]!, (now[link]! += by));
     const queues = links.map(({ name, direction }, link) => ({ link, name: `${name} ${direction === "forward" ? "→" : "←"}`, most: most[link]! }));
-    return queues.filter((queue) => queue.most > 0).sort((a, b) => b.most - a.most).slice(0, GAUGES);
+    return queues.filter((queue) => queue.most > 1).sort((a, b) => b.most - a.most).slice(0, GAUGES);
   }
 
   /** First of the sorted packets that is offered later than `at`. */
