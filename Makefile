@@ -71,6 +71,20 @@ kernel-test-debian: ## The same under the kernels KERNELS of Debian, in a virtua
 	for version in $(KERNELS); do \
 	    CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$(CURDIR)/scripts/with-kernel $$version" $(MAKE) --no-print-directory kernel-test; done
 
+.PHONY: web
+web: setup ## Build the laboratory for a browser in web/dist: static files for any web space, and for `bentpipe web` of the next build
+	@scripts/setup web
+	scripts/build-engine
+	cd web && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
+	@echo "web/dist has $$(find web/dist -type f ! -name .gitignore -exec gzip -9c {} + | wc -c) bytes compressed. make build puts it into the program."
+
+.PHONY: web-test
+web-test: web ## Test the laboratory: the bytes of all built-in worlds, and the page in a headless Chromium, which it installs
+	@scripts/setup browser
+	@# The native program, as `make test` has built it.
+	cargo build --workspace --locked --bin bentpipe --bin xtask --test numbers
+	cd web && npm run --silent check && npm test
+
 .PHONY: setup
 setup:
 	@scripts/setup
@@ -190,5 +204,5 @@ demo-check: setup ## Check the program of `make demo`: what it prints, what the 
 	cargo build --workspace --locked --bin bentpipe --bin xtask
 	cargo xtask demo
 	@# Checking finds what compiling finds, in a tenth of the time.
-	for part in emulate generate parquet pep studies transfer; do \
+	for part in emulate generate parquet pep studies transfer web; do \
 	    cargo check --locked --package bentpipe --lib --no-default-features --features $$part; done

@@ -1,7 +1,11 @@
 //! Tells the program from which commit it is built, and whether the source differs from it. Outside a git checkout it tells nothing.
+//!
+//! Also lists the files of the page that `bentpipe web` serves, if `make web` has built it.
 
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs, io};
 
 /// Folders and files of the repository that the program is built from.
 const SOURCES: [&str; 7] = ["crates", "bpf", "scenarios", "papers", "python/src", "Cargo.toml", "Cargo.lock"];
@@ -9,6 +13,9 @@ const SOURCES: [&str; 7] = ["crates", "bpf", "scenarios", "papers", "python/src"
 fn main() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     println!("cargo::rerun-if-changed=build.rs");
+    if env::var_os("CARGO_FEATURE_WEB").is_some() {
+        list_page(&root.join("web/dist")).expect("the folder of a build can be written");
+    }
     let version = env!("CARGO_PKG_VERSION");
     let Some(commit) = commit(&root) else {
         println!("cargo::rustc-env=BENTPIPE_COMMIT=");
@@ -31,6 +38,29 @@ fn main() {
     println!("cargo::rustc-env=BENTPIPE_COMMIT={commit}");
     println!("cargo::rustc-env=BENTPIPE_CHANGED={}", if changed { "changed" } else { "" });
     println!("cargo::rustc-env=BENTPIPE_VERSION={version} ({}{note})", &commit[..12]);
+}
+
+/// Writes a list of the files in `dist`, which is empty without a page.
+fn list_page(dist: &Path) -> io::Result<()> {
+    let mut list = "const PAGE: Page = &[\n".to_owned();
+    if dist.exists() {
+        println!("cargo::rerun-if-changed={}", dist.display());
+    }
+    if dist.join("index.html").exists() {
+        for folder in ["", "assets/"] {
+            for entry in fs::read_dir(dist.join(folder))? {
+                let entry = entry?;
+                let name = entry.file_name().to_string_lossy().into_owned();
+                if entry.file_type()?.is_file() && !name.starts_with('.') {
+                    let path = entry.path().canonicalize()?;
+                    writeln!(list, "    ({:?}, include_bytes!({path:?})),", format!("{folder}{name}"))
+                        .expect("a string takes everything");
+                }
+            }
+        }
+    }
+    list += "];\n";
+    fs::write(PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it")).join("page.rs"), list)
 }
 
 /// Returns the commit of the checkout at `root`; `None` if that is none, even if it lies inside another one.

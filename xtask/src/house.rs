@@ -239,6 +239,22 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
+        folder: "crates/web",
+        name: "bentpipe-web",
+        pure: false,
+        leans_on: &[
+            "bentpipe-base",
+            "bentpipe-cc",
+            "bentpipe-lab",
+            "bentpipe-net",
+            "bentpipe-outcome",
+            "bentpipe-scenario",
+            "bentpipe-sim",
+            "bentpipe-trace",
+        ],
+        tests_lean_on: &[],
+    },
+    Room {
         folder: "crates/fuzz",
         name: "bentpipe-fuzz",
         pure: false,

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 
 /// Commands with the feature of this crate that they need.
-const OPTIONAL: [(&str, &str); 7] = [
+const OPTIONAL: [(&str, &str); 8] = [
     ("emulate", "emulate"),
     ("generate", "generate"),
     ("paper", "studies"),
@@ -11,6 +11,7 @@ const OPTIONAL: [(&str, &str); 7] = [
     ("receive", "transfer"),
     ("record", "emulate"),
     ("send", "transfer"),
+    ("web", "web"),
 ];
 
 /// Returns the failure for a `command` that only the full build has; `None` for an unknown command.

@@ -2,7 +2,7 @@
 
 #[cfg(feature = "emulate")]
 use std::ffi::OsString;
-#[cfg(feature = "emulate")]
+#[cfg(any(feature = "emulate", feature = "web"))]
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -87,9 +87,22 @@ pub enum Command {
         /// Output folder
         folder: PathBuf,
     },
+    /// Serve the laboratory, a page that simulates in a browser
+    #[cfg(feature = "web")]
+    #[command(after_help = "Example:\n  bentpipe web --listen 127.0.0.1:8080")]
+    Web(WebArgs),
     /// Load algorithms into this machine's kernel, select connections for them, watch them
     #[command(after_help = kernel_args::HELP)]
     Kernel(KernelArgs),
+}
+
+/// Arguments of `web`.
+#[cfg(feature = "web")]
+#[derive(Debug, clap::Args)]
+pub struct WebArgs {
+    /// Address and port to listen at; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8064")]
+    pub listen: SocketAddr,
 }
 
 /// Scenario with changes.

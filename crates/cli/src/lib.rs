@@ -54,6 +54,8 @@ mod tables;
 mod transfer;
 #[cfg(feature = "transfer")]
 mod transfer_args;
+#[cfg(feature = "web")]
+mod web;
 
 use std::process::ExitCode;
 
@@ -164,6 +166,8 @@ fn dispatch(command: args::Command) -> Result<u8, Failure> {
         #[cfg(feature = "pep")]
         args::Command::Pep(args) => pep::pep(&args.command),
         args::Command::Kernel(args) => kernel::kernel(&args),
+        #[cfg(feature = "web")]
+        args::Command::Web(args) => web::web(&args),
         #[cfg(feature = "generate")]
         args::Command::Generate { folder } => generate::generate(&folder),
     };

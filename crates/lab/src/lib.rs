@@ -1,9 +1,10 @@
 //! The laboratory: comparisons over algorithms, varied values and seeds on all cores; statistics, tables, reports.
 //!
-//! Reading order: [`Plan`] describes the runs, [`run_all`] executes them, [`Comparison`] is the result, and [`table`], [`csv_table`]
+//! Reading order: [`Plan`] describes the runs, [`run_all`] executes them, [`Comparison`] is the result, and `table`, [`csv_table`]
 //! and [`report`] show it. [`columns`] holds the result for every kind of file.
 
 mod carriage;
+mod clock;
 mod column;
 pub mod columns;
 mod comparison;
@@ -26,6 +27,7 @@ mod service;
 mod simulate;
 pub mod stats;
 mod sweep;
+#[cfg(feature = "text-tables")]
 pub mod table;
 mod together;
 mod watch;

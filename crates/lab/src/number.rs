@@ -46,6 +46,11 @@ pub fn plus_minus(summary: Summary, divisor: f64) -> String {
     }
 }
 
+/// A p-value with the digits that matter.
+pub(crate) fn p_value(p: f64) -> String {
+    if p < 0.001 { "< 0.001".into() } else { format!("{p:.3}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

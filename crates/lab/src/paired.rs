@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-use crate::stats::Summary;
+use crate::stats::{Summary, steady};
 
 /// Differences with a corrected p-value below this are significant.
 pub(crate) const SIGNIFICANCE: f64 = 0.05;
@@ -55,7 +55,7 @@ fn p_value(differences: &[f64]) -> Option<f64> {
     if error <= 1e-12 * mean.abs() {
         return Some(if mean == 0.0 { 1.0 } else { 0.0 });
     }
-    Some(2.0 * student.sf((mean / error).abs()))
+    Some(steady(2.0 * student.sf((mean / error).abs())))
 }
 
 /// Corrects the p-values of several comparisons (S. Holm: A simple sequentially rejective multiple test procedure, 1979).

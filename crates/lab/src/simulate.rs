@@ -9,6 +9,7 @@ use bentpipe_outcome::{Observer, Outcome, Series};
 use bentpipe_scenario::Scenario;
 use bentpipe_sim::{Ended, RunOptions, RunResult};
 
+use crate::clock::CLOCK;
 use crate::filter::{Filter, Filtered};
 use crate::watch::{EventLog, Names, PacketFile, Tap};
 
@@ -148,6 +149,7 @@ pub fn simulate(scenario: &Scenario, wanted: RunRequest<'_>) -> Result<RunOutput
         threads: wanted.threads,
         stop: wanted.stop,
         progress: wanted.progress,
+        clock: CLOCK,
         ..RunOptions::default()
     };
     let result = if wanted.trace.is_none() && wanted.packets.is_none() && wanted.observer.is_none() {

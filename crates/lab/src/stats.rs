@@ -40,7 +40,13 @@ fn half_width(values: &[f64]) -> Option<f64> {
     let n = values.len() as f64;
     let student = StudentsT::new(0.0, 1.0, n - 1.0).ok()?;
     let variance = values.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / (n - 1.0);
-    Some(student.inverse_cdf(0.975) * (variance / n).sqrt())
+    Some(steady(student.inverse_cdf(0.975)) * (variance / n).sqrt())
+}
+
+/// Rounds to twelve significant digits. The logarithms behind a distribution differ in the last bits between the mathematical libraries
+/// of systems and browsers.
+pub(crate) fn steady(value: f64) -> f64 {
+    format!("{value:.11e}").parse().expect("a number was written")
 }
 
 /// Jain's fairness index `(sum x)^2 / (n sum x^2)`: 1 if all are equal, `1/n` if one has everything. `None` without

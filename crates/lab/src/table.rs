@@ -8,7 +8,7 @@ use comfy_table::{
 use crate::column::Column;
 use crate::comparison::{Comparison, Row};
 use crate::metric::Metric;
-use crate::number::{RATE_UNIT, plus_minus, short};
+use crate::number::{RATE_UNIT, p_value, plus_minus, short};
 use crate::plan::Setting;
 use crate::stats::Summary;
 use crate::{carriage, service, together};
@@ -86,11 +86,6 @@ fn differences(comparison: &Comparison, look: Look) -> String {
     }
     let baseline = &comparison.baseline;
     format!("\n\n{title}, {unit}: difference from {baseline} with the same seed, mean ± 95 %\n{table}")
-}
-
-/// A p-value with the digits that matter.
-pub(crate) fn p_value(p: f64) -> String {
-    if p < 0.001 { "< 0.001".into() } else { format!("{p:.3}") }
 }
 
 /// Maximum number of algorithms as columns: more are rows, because they do not fit a terminal.

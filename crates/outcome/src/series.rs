@@ -1,9 +1,9 @@
 //! Time series of a run, for charts.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Time series of a run, recorded on request for reports.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Series {
     /// Series of each flow.
     pub flows: Vec<FlowSeries>,
@@ -12,7 +12,7 @@ pub struct Series {
 }
 
 /// Time series of one flow; each point is `(seconds, value)`.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct FlowSeries {
     /// Name of the flow.
     pub name: String,
@@ -31,7 +31,7 @@ pub struct FlowSeries {
 }
 
 /// Time series of one direction of a link.
-#[derive(Clone, PartialEq, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct LinkSeries {
     /// Name of the link and direction.
     pub name: String,

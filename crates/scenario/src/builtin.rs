@@ -23,6 +23,11 @@ pub fn list() -> Vec<Summary> {
         .collect()
 }
 
+/// Returns the text of the built-in scenario `name`.
+pub fn builtin_text(name: &str) -> Option<&'static str> {
+    text(SCENARIOS, name)
+}
+
 /// Returns the built-in scenario `name`.
 ///
 /// # Errors

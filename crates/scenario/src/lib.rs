@@ -40,7 +40,7 @@ mod tree;
 mod unit;
 
 pub use algorithm::{algorithm_names, bring_algorithms, own_algorithms, registered_algorithms, resolve_cc};
-pub use builtin::{Summary, builtin, list, load};
+pub use builtin::{Summary, builtin, builtin_text, list, load};
 pub use connection::{changed_config, connection_config};
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time;
 
 /// Options of a run.
 #[derive(Clone, Copy, Default)]
@@ -24,9 +25,16 @@ pub struct RunOptions<'a> {
     pub stop: Option<&'a AtomicBool>,
     /// Called at intervals with the simulated seconds so far.
     pub progress: Option<&'a (dyn Fn(f64) + Sync)>,
+    /// Clock that measures how long the run takes: time since any fixed moment. The result has a `wall_s` of 0 without it.
+    pub clock: Option<fn() -> time::Duration>,
 }
 
 impl RunOptions<'_> {
+    /// Time on the caller's clock.
+    pub(crate) fn elapsed(&self) -> time::Duration {
+        self.clock.map_or(time::Duration::ZERO, |clock| clock())
+    }
+
     /// True if the run shall stop.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))

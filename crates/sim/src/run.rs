@@ -85,7 +85,7 @@ fn run_whole(
     options: &RunOptions<'_>,
     observer: Option<&mut dyn Observer>,
 ) -> Result<(RunResult, Vec<Delays>), BuildError> {
-    let begin = time::Instant::now();
+    let begin = options.elapsed();
     let seed = options.seed.unwrap_or(scenario.seed);
     let mut topology = Topology::new(scenario)?;
     let world = World::new(scenario, &mut topology, seed)?;
@@ -118,7 +118,8 @@ struct Conduct<'a> {
     options: &'a RunOptions<'a>,
     topology: &'a Topology<'a>,
     seed: u64,
-    begin: time::Instant,
+    /// Time on the caller's clock at the start.
+    begin: time::Duration,
 }
 
 impl Conduct<'_> {
@@ -127,7 +128,8 @@ impl Conduct<'_> {
     }
 
     fn result<M: Monitor>(&self, simulation: &mut Simulation<M>, ended: Ended) -> RunResult {
-        let circumstances = Circumstances { seed: self.seed, wall: self.begin.elapsed() };
+        let circumstances =
+            Circumstances { seed: self.seed, wall: self.options.elapsed().saturating_sub(self.begin) };
         let outcome = outcome(self.scenario, self.topology, simulation, circumstances);
         RunResult { outcome, series: None, ended, violations: Vec::new() }
     }

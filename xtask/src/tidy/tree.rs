@@ -9,7 +9,7 @@ use std::path::Path;
 pub struct Tree(BTreeMap<String, String>);
 
 /// Folders with build output. Names with a leading dot are also skipped.
-const NOT_OURS: &[&str] = &["target", "out", "node_modules", "__pycache__"];
+const NOT_OURS: &[&str] = &["target", "out", "dist", "node_modules", "__pycache__"];
 
 /// Hidden folders that belong to the repository.
 const HIDDEN_OURS: &[&str] = &[".cargo", ".ci", ".github"];

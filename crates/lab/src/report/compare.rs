@@ -5,15 +5,14 @@ use bentpipe_outcome::{LinkSeries, Series};
 use super::figure::{Axis, Choice, Figure, Pick, Section, Style, Trace};
 use super::run::{Curves, drawn_flows, flow_figures, queue_figure};
 use super::view::{ALGORITHMS, Measure, Scaled, View};
-use super::{Grid, GridCell, GridRow, Page, Provenance, World, render};
+use super::{Fragment, Grid, GridCell, GridRow, Page, Provenance, World, fragment, render};
 use crate::comparison::{Comparison, Row, Sample, unique};
 use crate::headline::{self, most_telling, shown};
 use crate::metric::Metric;
-use crate::number::plus_minus;
+use crate::number::{p_value, plus_minus};
 use crate::paired::Difference;
 use crate::plan::Setting;
 use crate::stats::Summary;
-use crate::table::p_value;
 
 /// Contents of the report of a comparison.
 #[derive(Clone, Copy, Debug)]
@@ -46,11 +45,23 @@ const FLOW: &str = "Flow";
 const LINK: &str = "Link";
 
 impl ComparePage<'_> {
-    /// The page as HTML.
+    /// The report as one HTML file.
     ///
     /// # Errors
     /// Only if the template does not fit the code.
     pub fn render(&self) -> Result<String, minijinja::Error> {
+        render(&self.page(), self.provenance)
+    }
+
+    /// The content of the report, for a page of another program.
+    ///
+    /// # Errors
+    /// Only if the template does not fit the code.
+    pub fn fragment(&self) -> Result<Fragment, minijinja::Error> {
+        fragment(&self.page(), self.provenance)
+    }
+
+    fn page(&self) -> Page {
         let names = self.comparison.algorithms();
         let page = Page {
             heading: format!("{} on {}", join(&names), self.comparison.scenario),
@@ -70,7 +81,7 @@ impl ComparePage<'_> {
             .chain(self.differences())
             .collect(),
         };
-        render(&self.world.shown_on(page), self.provenance)
+        self.world.shown_on(page)
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {

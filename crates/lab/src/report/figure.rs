@@ -1,4 +1,4 @@
-//! Contents of a figure, without its drawing: `assets/report.js` turns it into a chart.
+//! Contents of a figure, without its drawing: `assets/charts.js` turns it into a chart.
 
 use serde::Serialize;
 

@@ -93,23 +93,47 @@ pub struct Page {
     pub grids: Vec<Grid>,
 }
 
-const TEMPLATE: &str = include_str!("../../assets/report.html");
+const REPORT: &str = include_str!("../../assets/report.html");
+const PAGE: &str = include_str!("../../assets/page.html");
 const NETWORK: &str = include_str!("../../assets/network.svg");
 const STYLE: &str = include_str!("../../assets/report.css");
+const CHARTS: &str = include_str!("../../assets/charts.js");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 const PLOTLY: &str = include_str!("../../assets/plotly-basic.min.js");
+
+/// Content of a report for a program that draws it in a page of its own, with `assets/charts.js`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fragment {
+    /// Header and main part as HTML, with places for the charts.
+    pub html: String,
+    /// The sections with their charts, as JSON.
+    pub sections: String,
+}
 
 /// A page as one HTML file.
 ///
 /// # Errors
 /// If the template cannot be filled.
 pub fn render(page: &Page, provenance: &Provenance) -> Result<String, minijinja::Error> {
-    let mut environment = Environment::new();
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment.add_template("network", NETWORK)?;
-    environment.add_template("report", TEMPLATE)?;
-    let data = serde_json::to_string(&page.sections).map_err(unwritten)?;
-    environment.get_template("report")?.render(context! {
+    let Fragment { html, sections } = fragment(page, provenance)?;
+    environment()?.get_template("report")?.render(context! {
+        heading => page.heading.as_str(),
+        name => provenance.scenario.as_str(),
+        page => html,
+        data => packed(&sections).map_err(unwritten)?,
+        style => STYLE,
+        charts => CHARTS,
+        script => SCRIPT,
+        plotly => packed(PLOTLY).map_err(unwritten)?,
+    })
+}
+
+/// The content of a page.
+///
+/// # Errors
+/// If the template cannot be filled.
+pub fn fragment(page: &Page, provenance: &Provenance) -> Result<Fragment, minijinja::Error> {
+    let html = environment()?.get_template("page")?.render(context! {
         heading => page.heading.as_str(),
         finding => page.finding.as_str(),
         facts => Serde(&page.facts),
@@ -117,18 +141,24 @@ pub fn render(page: &Page, provenance: &Provenance) -> Result<String, minijinja:
         drawn_at => page.drawn_at.as_str(),
         sections => Serde(page.sections.iter().map(Section::outline).collect::<Vec<_>>()),
         grids => Serde(&page.grids),
-        name => provenance.scenario.as_str(),
         title => provenance.title.as_str(),
         toml => provenance.toml.as_str(),
         command => provenance.command.as_str(),
         version => provenance.version.as_str(),
         build => provenance.origin.build.short(),
         files => Serde(&provenance.origin.files),
-        data => packed(&data).map_err(unwritten)?,
-        style => STYLE,
-        script => SCRIPT,
-        plotly => packed(PLOTLY).map_err(unwritten)?,
-    })
+    })?;
+    let sections = serde_json::to_string(&page.sections).map_err(unwritten)?;
+    Ok(Fragment { html, sections })
+}
+
+fn environment() -> Result<Environment<'static>, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.add_template("network", NETWORK)?;
+    environment.add_template("page", PAGE)?;
+    environment.add_template("report", REPORT)?;
+    Ok(environment)
 }
 
 fn unwritten(error: impl std::error::Error + Send + Sync + 'static) -> minijinja::Error {

@@ -1,4 +1,4 @@
-//! Text and numbers of a page in few bytes; `assets/report.js` reads them.
+//! Text and numbers of a page in few bytes; `assets/charts.js` and `assets/report.js` read them.
 
 use std::io::{self, Write};
 

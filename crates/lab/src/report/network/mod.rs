@@ -4,9 +4,12 @@ mod layout;
 mod words;
 
 use bentpipe_scenario::{LinkGroup, Radio, Scenario, TopologyError};
+use minijinja::context;
+use minijinja::value::Serde;
 use serde::Serialize;
 
 use self::layout::{Point, Run, Size, Wire, lay_out};
+use super::environment;
 
 /// The pictures of a network: from left to right, and from top to bottom for narrow windows.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -38,6 +41,10 @@ struct Box {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 struct Line {
     path: String,
+    /// Name of the link group or constellation.
+    link: String,
+    /// True if the path leads from the second end of the link to its first.
+    backwards: bool,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -102,6 +109,9 @@ struct Node {
 /// A link group: the two nodes, and the texts above and below a line from the first to the second.
 struct Link {
     ends: [usize; 2],
+    /// Name of the link group or constellation.
+    group: String,
+    /// Name with the number of links.
     name: String,
     /// Texts of both directions; one only if they are the same.
     sides: [Vec<String>; 2],
@@ -117,6 +127,14 @@ impl Network {
         let first = sources(scenario);
         let drawn = |direction| Drawing::of(direction, (&nodes, &links), &first);
         Ok(Self { drawings: [drawn(Direction::Right), drawn(Direction::Down)] })
+    }
+
+    /// The pictures as SVG.
+    ///
+    /// # Errors
+    /// If the template cannot be filled.
+    pub fn svg(&self) -> Result<String, minijinja::Error> {
+        environment()?.get_template("network")?.render(context! { network => Serde(self) })
     }
 }
 
@@ -140,7 +158,11 @@ impl Drawing {
             drawing.enclose(node, corner, size);
         }
         for (link, run) in links.iter().zip(&layout.wires) {
-            drawing.lines.push(Line { path: direction.path(&run.points) });
+            drawing.lines.push(Line {
+                path: direction.path(&run.points),
+                link: link.group.clone(),
+                backwards: run.backwards,
+            });
             drawing.describe(link, run);
         }
         drawing
@@ -294,7 +316,7 @@ fn links(scenario: &Scenario) -> Vec<Link> {
         let (Some(from), Some(to)) = (find(&group.from), find(&group.to)) else { continue };
         let count = scenario.nodes[from].count.max(scenario.nodes[to].count);
         let name = words::counted(&group.name, count);
-        links.push(Link { ends: [from, to], name, sides: sides(group) });
+        links.push(Link { ends: [from, to], group: group.name.clone(), name, sides: sides(group) });
     }
     for (number, group) in scenario.constellations.iter().enumerate() {
         let moving = Some("delay of the distance");
@@ -305,7 +327,8 @@ fn links(scenario: &Scenario) -> Vec<Link> {
         let stations = stations.filter(|(_, node)| matches!(node.kind.name(), "ground-station"));
         for (station, _) in stations {
             let ends = [station, scenario.nodes.len() + number];
-            links.push(Link { ends, name: "ground".into(), sides: [near.clone(), far.clone()] });
+            let sides = [near.clone(), far.clone()];
+            links.push(Link { ends, group: group.name.clone(), name: "ground".into(), sides });
         }
     }
     // A link from a node to itself has no place between two boxes, and carries nothing.

@@ -1,0 +1,11 @@
+declare module "engine.wasm?url" {
+  const url: string;
+  export default url;
+}
+declare module "report/plotly-basic.min.js?url" {
+  const url: string;
+  export default url;
+}
+declare module "report/charts.js" {
+  export function showCharts(root: HTMLElement, sections: unknown): { close(): void; drawn: Promise<void> };
+}

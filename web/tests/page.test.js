@@ -1,0 +1,210 @@
+// The page in a real browser, from the files that `make web` builds.
+import assert from "node:assert/strict";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { extname, join, normalize } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { chromium } from "playwright-core";
+
+const dist = fileURLToPath(new URL("../dist", import.meta.url));
+const axe = readFileSync(fileURLToPath(new URL("../node_modules/axe-core/axe.min.js", import.meta.url)), "utf8");
+const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => existsSync(path));
+const skip = executablePath ? false : "no chromium here (scripts/setup browser installs it)";
+const TYPES = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".wasm": "application/wasm" };
+const pictures = process.env.BENTPIPE_PICTURES;
+
+let server, address, browser;
+
+before(async () => {
+  if (skip) return;
+  server = createServer((request, response) => {
+    const path = join(dist, normalize(new URL(request.url, "http://x").pathname));
+    const file = path.endsWith("/") ? `${path}index.html` : path;
+    if (!existsSync(file)) return response.writeHead(404).end();
+    return response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }).end(readFileSync(file));
+  });
+  await new Promise((ready) => { server.listen(0, "127.0.0.1", ready); });
+  address = `http://127.0.0.1:${server.address().port}/`;
+  browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "--disable-gpu", "--no-first-run"] });
+});
+
+after(async () => {
+  await browser?.close();
+  server?.close();
+});
+
+/** Opens the page; anything on its console is a fault. */
+async function open(t, { hash = "", width = 1280, height = 900, ...options } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, ...options });
+  const page = await context.newPage(), faults = [];
+  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) faults.push(message.text()); });
+  page.on("pageerror", (error) => faults.push(String(error)));
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(faults, [], "the console is clean");
+  });
+  await page.goto(address + hash);
+  return page;
+}
+
+const SHORT = "cc=newreno,peach&seeds=1&set=duration=10+s&set=link.satellite.loss.rate%3D0.01";
+const drawn = (page) => page.waitForSelector(".report[data-drawn]", { timeout: 60000 });
+/** The report has the curves over time, which come last. */
+const whole = async (page) => {
+  await page.waitForFunction(() => [...document.querySelectorAll(".report h2")].some((one) => one.textContent === "Why"), null, { timeout: 120000 });
+  await drawn(page);
+};
+const picture = async (page, name) => { if (pictures) { mkdirSync(pictures, { recursive: true }); await page.screenshot({ path: `${pictures}/${name}.png`, fullPage: true }); } };
+
+test("the first view shows a result with a chart", { skip }, async (t) => {
+  const page = await open(t);
+  const begin = Date.now();
+  await drawn(page);
+  assert.ok(await page.$eval("[data-section='0'] .chart", (chart) => chart.getBoundingClientRect().bottom <= innerHeight), "it is on the first screen");
+  t.diagnostic(`all charts after ${Date.now() - begin} ms`);
+  await whole(page);
+  assert.match(await page.textContent(".finding"), /carried .* Mbit\/s/);
+  const empty = await page.$$eval("figure:not([hidden]) .chart", (charts) => charts.filter((chart) => !chart.querySelector(".main-svg .trace path")).length);
+  assert.equal(empty, 0);
+  await picture(page, "first-1280");
+});
+
+test("nothing is wider than a phone, in any view", { skip }, async (t) => {
+  const page = await open(t, { width: 360, height: 740, hash: `#scenario=geo-dumbbell&${SHORT}` });
+  await whole(page);
+  for (const view of ["results", "packets", "scenario"]) {
+    await page.click(`#tab-${view}`);
+    if (view === "packets") await page.waitForSelector("button:text('Pause')", { timeout: 60000 });
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= 360, view);
+    await picture(page, `${view}-360`);
+  }
+});
+
+test("every built-in scenario runs", { skip, timeout: 600000 }, async (t) => {
+  const page = await open(t, { hash: "#scenario=geo-single&cc=&seeds=1&set=duration=5+s" });
+  await drawn(page);
+  const names = await page.$$eval(".panel select", ([, second]) => [...second.options].map((option) => option.value));
+  assert.ok(names.length >= 20);
+  for (const name of names) {
+    await page.evaluate((hash) => { location.hash = hash; }, `scenario=${name}&cc=&seeds=1&set=duration=5+s`);
+    await page.waitForFunction((wanted) => document.querySelector(".report")?.dataset.name === wanted && document.querySelector(".report").dataset.drawn && document.querySelector(".main")?.textContent === "Run", name, { timeout: 120000 });
+    assert.equal(await page.$(".wrong"), null, name);
+  }
+});
+
+test("every question runs", { skip, timeout: 600000 }, async (t) => {
+  const page = await open(t, { hash: "#scenario=geo-single&cc=&seeds=1&set=duration=5+s" });
+  await drawn(page);
+  const count = await page.$eval(".panel select", (select) => select.options.length - 1);
+  assert.equal(count, 6);
+  for (let number = 0; number < count; number += 1) {
+    await page.selectOption(".panel select", String(number));
+    await page.waitForSelector("button.main:text('Cancel')");
+    await page.waitForSelector("button.main:text('Run')", { timeout: 180000 });
+    assert.equal(await page.$(".wrong"), null, String(number));
+    assert.equal(await page.$eval(".panel select", (select) => select.value), String(number));
+  }
+});
+
+test("a mistake is underlined at its line, with the words of the program", { skip }, async (t) => {
+  const page = await open(t, { hash: `#scenario=geo-single&${SHORT}` });
+  await drawn(page);
+  await page.click("#tab-scenario");
+  await page.click(".cm-content");
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.insertText('durationn = "3 s"\n');
+  await page.waitForSelector(".cm-lintRange-error");
+  assert.match(await page.textContent(".wrong"), /geo-single\.toml:1:1: durationn: found .*did you mean `duration`/);
+  assert.ok(await page.isDisabled("button.main"));
+});
+
+test("the editor completes keys and kinds from the tables of the program", { skip }, async (t) => {
+  const page = await open(t, { hash: `#scenario=geo-single&${SHORT}` });
+  await drawn(page);
+  await page.click("#tab-scenario");
+  await page.click(".cm-content");
+  await page.keyboard.press("Control+End");
+  await page.keyboard.insertText("\n[link.satellite.queue]\n");
+  await page.keyboard.type("ki");
+  await page.waitForSelector(".cm-tooltip-autocomplete li:has-text('kind')");
+  await page.keyboard.type('nd = "');
+  await page.keyboard.press("Control+Space");
+  await page.waitForSelector(".cm-tooltip-autocomplete li:has-text('codel')");
+});
+
+test("a long run shows progress and can be cancelled", { skip }, async (t) => {
+  const page = await open(t, { hash: "#scenario=geo-dumbbell&cc=cubic,bbr&seeds=20&set=duration=550+s" });
+  await page.waitForSelector("button.main:text('Cancel')");
+  await page.waitForFunction(() => document.querySelector("progress").value > 0);
+  await page.click("button.main");
+  await page.waitForSelector("button.main:text('Run')");
+  await page.waitForTimeout(300);
+  assert.equal(await page.textContent("button.main"), "Run");
+});
+
+test("a link repeats the experiment, with an edited scenario", { skip }, async (t) => {
+  const page = await open(t, { hash: `#scenario=geo-single&${SHORT}` });
+  await drawn(page);
+  await page.click("#tab-scenario");
+  await page.click(".cm-content");
+  await page.keyboard.press("Control+Home");
+  await page.keyboard.insertText("# mine\n");
+  await page.waitForFunction(() => location.hash.includes("toml="));
+  const again = await open(t, { hash: new URL(page.url()).hash });
+  await again.waitForSelector(".panel");
+  assert.equal(await again.getAttribute("#tab-scenario", "aria-selected"), "true");
+  await again.waitForSelector(".cm-line:has-text('# mine')");
+  assert.equal(new URL(again.url()).hash, new URL(page.url()).hash);
+  assert.deepEqual(await again.$$eval(".chip[aria-pressed=true]", (chips) => chips.map((chip) => chip.textContent).sort()), ["newreno", "peach"]);
+});
+
+test("sliders and chips change the experiment", { skip }, async (t) => {
+  const page = await open(t, { hash: `#scenario=geo-dumbbell&${SHORT}` });
+  await whole(page);
+  await page.click(".chip:text-is('cubic')");
+  await page.waitForFunction(() => document.querySelector(".report h1").textContent.includes("cubic"));
+  await page.focus("input[aria-label='Packet loss']");
+  await page.keyboard.press("ArrowLeft");
+  await page.waitForFunction(() => !location.hash.includes("rate%3D0.01&") && location.hash.includes("rate%3D0.00"));
+});
+
+test("the packets of an interval are drawn, and time can be stepped", { skip }, async (t) => {
+  const page = await open(t, { hash: `#scenario=geo-dumbbell&${SHORT}` });
+  await drawn(page);
+  await page.click("#tab-packets");
+  await page.waitForSelector("button:text('Pause')", { timeout: 60000 });
+  const ink = () => page.$eval("canvas", (canvas) => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.reduce((sum, byte) => sum + byte, 0));
+  await page.evaluate(() => { const range = document.querySelector("input.time"); range.value = "5"; range.dispatchEvent(new Event("input", { bubbles: true })); });
+  await page.waitForTimeout(200);
+  assert.ok(await ink() > 1000);
+  assert.equal(await page.textContent("output >> nth=-1"), "5.00 s");
+  await page.click("button:text('+50 ms')");
+  await page.waitForFunction(() => [...document.querySelectorAll("output")].at(-1).textContent === "5.05 s");
+  await picture(page, "packets-1280");
+});
+
+test("the page works without a network after the first visit", { skip }, async (t) => {
+  const page = await open(t, { hash: `#scenario=geo-single&${SHORT}` });
+  await drawn(page);
+  await page.waitForFunction(async () => (await navigator.serviceWorker.ready).active?.state === "activated" && navigator.serviceWorker.controller);
+  await page.context().setOffline(true);
+  await page.reload();
+  await whole(page);
+});
+
+for (const colorScheme of ["light", "dark"]) {
+  test(`no serious fault of accessibility, ${colorScheme}`, { skip }, async (t) => {
+    const page = await open(t, { hash: `#scenario=geo-dumbbell&${SHORT}`, colorScheme, bypassCSP: true });
+    await whole(page);
+    for (const view of ["results", "packets", "scenario"]) {
+      await page.click(`#tab-${view}`);
+      await page.waitForTimeout(500);
+      await page.evaluate(axe);
+      const { violations } = await page.evaluate(() => window.axe.run());
+      const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+      assert.deepEqual(serious.map(({ id, nodes }) => `${view}: ${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`), []);
+      await picture(page, `${view}-${colorScheme}`);
+    }
+  });
+}
