@@ -6,9 +6,11 @@ use crate::args::{Proxies, ShowArgs, World};
 use crate::failure::Failure;
 use crate::output;
 
-/// Prints the resolved scenario.
+/// Prints the resolved scenario, and as comments the satellites that are left out.
 pub fn show(args: &ShowArgs) -> Result<(), Failure> {
-    output::print(&draft(&args.world, &args.proxies)?.scenario()?.to_toml())
+    let scenario = draft(&args.world, &args.proxies)?.scenario()?;
+    let comments: String = scenario.satellites_left_out().iter().map(|line| format!("# {line}\n")).collect();
+    output::print(&(scenario.to_toml() + &comments))
 }
 
 /// Returns the user's scenario with the changes.

@@ -53,7 +53,7 @@ const KINDS: &[(&str, &[Meaning])] = &[
             ("walker-star", "circular orbits in adjacent planes, with a seam between the last and the first"),
             ("walker-delta", "circular orbits, planes all around the equator (Walker's i:t/p/f)"),
             ("geostationary", "satellites that stand still over the equator"),
-            ("elements", "two-line elements, propagated by SGP4"),
+            ("elements", "two-line elements or OMM (CCSDS 502.0-B) as CSV, JSON or XML, propagated by SGP4"),
         ],
     ),
     (
@@ -193,6 +193,7 @@ const KEYS: &[Meaning] = &[
     ("first-node", "Longitude of the first plane's ascending node at the start"),
     ("longitudes", "Longitudes of the satellites"),
     ("constellation.file", "Path relative to the scenario, or the built-in `starlink-shell`"),
+    ("epoch", "Date of time 0 in RFC 3339, or `latest`: the latest epoch of the file"),
     ("elevation-mask", "Minimum elevation of a usable satellite"),
     ("handover", "Choice of the serving satellite"),
     ("handover.kind", "The serving satellite"),

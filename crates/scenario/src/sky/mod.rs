@@ -1,5 +1,6 @@
 //! Constellations in a scenario: their description, and the resulting links and routes over time.
 
+mod left_out;
 mod model;
 mod path;
 mod plan;

@@ -44,7 +44,7 @@ pub fn sky_as_links(
     group: &ConstellationGroup,
     (from, to): (u32, u32),
 ) -> Result<[LinkConfig; 2], OrbitError> {
-    let constellation = group.fly()?;
+    let constellation = group.fly(scenario.duration)?;
     let pair = (from as usize, to as usize);
     let mut paths = sky_paths(scenario, (group, &constellation), &[pair])?;
     let SkyPath { delay_one_way, outages, table } = paths.remove(0);

@@ -1,6 +1,7 @@
 //! Codecs of single values: one per kind of quantity, for reading and showing.
 
 mod amount;
+mod date;
 mod habit;
 mod measure;
 mod number;
@@ -10,6 +11,7 @@ mod size;
 mod word;
 
 pub(crate) use amount::{AMOUNT, Amount};
+pub(crate) use date::Date;
 pub(crate) use measure::{RATE, SEGMENTS, SEGMENTS_FROM_ZERO, TIME, TIME_ABOVE_ZERO};
 pub(crate) use number::{
     COUNT, Count, FACTOR, FEW, FLAG, FRAME_RATE, MEMBERS, PART, PHASING, PROBABILITY, SHAPE,
