@@ -55,7 +55,7 @@ pub use routing::{NextHop, RoutingTable};
 pub use series::{Deliveries, Recordings, Repeat, Series};
 pub use shared::shared_channel;
 pub use sky::{
-    ConstellationGroup, InFlight, Moment, Orbits, Position, SkyLink, SkyNode, SkyPath, SkyPlan,
+    ConstellationGroup, InFlight, Moment, Orbits, Position, SkyLink, SkyLinks, SkyNode, SkyPath, SkyPlan,
     Turn, sky_as_links, sky_paths,
 };
 pub use split::{Datapath, Opening, Side, Split};
