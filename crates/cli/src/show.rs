@@ -6,10 +6,11 @@ use crate::args::{Proxies, ShowArgs, World};
 use crate::failure::Failure;
 use crate::output;
 
-/// Prints the resolved scenario, and as comments the satellites that are left out.
+/// Prints the resolved scenario, and as comments what loss rates count and which satellites are left out.
 pub fn show(args: &ShowArgs) -> Result<(), Failure> {
     let scenario = draft(&args.world, &args.proxies)?.scenario()?;
-    let comments: String = scenario.satellites_left_out().iter().map(|line| format!("# {line}\n")).collect();
+    let comments = [scenario.loss_rates(), scenario.satellites_left_out()].concat();
+    let comments: String = comments.iter().map(|line| format!("# {line}\n")).collect();
     output::print(&(scenario.to_toml() + &comments))
 }
 

@@ -21,6 +21,7 @@ mod error;
 mod file;
 mod form;
 mod kinds;
+mod loss_rate;
 mod meanings;
 mod members;
 mod model;
