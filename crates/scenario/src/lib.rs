@@ -23,6 +23,7 @@ mod form;
 mod kinds;
 mod loss_rate;
 mod meanings;
+mod measured;
 mod members;
 mod model;
 mod network;

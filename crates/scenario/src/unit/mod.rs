@@ -11,14 +11,14 @@ mod size;
 mod word;
 
 pub(crate) use amount::{AMOUNT, Amount};
-pub(crate) use date::Date;
+pub(crate) use date::{Date, since_1970};
 pub(crate) use measure::{RATE, SEGMENTS, SEGMENTS_FROM_ZERO, TIME, TIME_ABOVE_ZERO};
 pub(crate) use number::{
     COUNT, Count, FACTOR, FEW, FLAG, FRAME_RATE, MEMBERS, PART, PHASING, PROBABILITY, SHAPE,
 };
 pub(crate) use physical::{
     ANGLE, Angles, DECIBEL, DECIBEL_FROM_ZERO, DEGREES, DISTANCE, GIGAHERTZ, KILOMETRES, RAIN_RATE,
-    SYMBOL_RATE,
+    SYMBOL_RATE, number_length,
 };
 pub(crate) use room::{Level, LevelIn, ROOM};
 pub(crate) use size::{Bytes, MOST_PACKET_BYTES, Segments};
