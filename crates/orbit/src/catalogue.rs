@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use sgp4::chrono::NaiveDateTime;
 
+use crate::entry::{Broken, Entry};
 use crate::error::OrbitError;
 use crate::omm;
 
@@ -12,16 +13,6 @@ const LINE_LENGTH: usize = 69;
 
 /// Maximum length of a line with a name.
 const NAME_LENGTH: usize = 24;
-
-/// Mean elements of a satellite at one epoch.
-pub(crate) struct Entry {
-    /// Line of the file at which they begin.
-    pub line: usize,
-    pub elements: sgp4::Elements,
-}
-
-/// A mistake in a file: its line and description.
-pub(crate) type Broken = (usize, String);
 
 /// Content of a file.
 pub(crate) struct Catalogue {

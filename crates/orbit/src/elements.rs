@@ -5,8 +5,8 @@ use core::f64::consts::TAU;
 use sgp4::chrono::NaiveDateTime;
 use sgp4::{Constants, MinutesSinceEpoch};
 
-use crate::catalogue::Entry;
 use crate::earth::EARTH_RADIUS_KM;
+use crate::entry::Entry;
 use crate::error::OrbitError;
 use crate::vector::Vector;
 

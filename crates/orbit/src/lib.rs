@@ -17,6 +17,7 @@ mod constellation;
 mod coverage;
 mod earth;
 mod elements;
+mod entry;
 mod error;
 mod grouping;
 mod handover;

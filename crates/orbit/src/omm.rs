@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sgp4::chrono::NaiveDateTime;
 use sgp4::{Classification, Elements};
 
-use crate::catalogue::{Broken, Entry};
+use crate::entry::{Broken, Entry};
 
 /// A keyword that every message has.
 const NUMBER: &str = "NORAD_CAT_ID";
@@ -152,7 +152,7 @@ fn date(text: &str) -> Option<NaiveDateTime> {
 
 #[cfg(test)]
 mod tests {
-    use crate::catalogue::Catalogue;
+    use super::*;
 
     const CSV: &str = "OBJECT_NAME,EPOCH,MEAN_MOTION,ECCENTRICITY,INCLINATION,RA_OF_ASC_NODE,ARG_OF_PERICENTER,MEAN_ANOMALY,NORAD_CAT_ID,BSTAR\n\
         \"BIG, NUMBER\",2026-09-01T00:00:00.000000,15.06,.0001,53.05,10.0,90.0,20.0,100123,.0001\n\
@@ -182,10 +182,10 @@ mod tests {
             segment("OTHER", 100_124, "2026-09-01T12:00:00", 40.0, "0")
         );
         let read = |text: &str| {
-            let catalogue = Catalogue::read(text, None).unwrap();
-            assert!(catalogue.broken.is_empty(), "{:?}", catalogue.broken);
-            let lines: Vec<_> = catalogue.entries.iter().map(|entry| entry.line).collect();
-            (lines, catalogue.entries.into_iter().map(|entry| entry.elements).collect::<Vec<_>>())
+            let (entries, broken) = read(text);
+            assert!(is_omm(text) && broken.is_empty(), "{broken:?}");
+            let lines: Vec<_> = entries.iter().map(|entry| entry.line).collect();
+            (lines, entries.into_iter().map(|entry| entry.elements).collect::<Vec<_>>())
         };
         let (lines, of_csv) = read(CSV);
         assert_eq!((lines, of_csv[0].norad_id), (vec![2, 3], 100_123));
@@ -197,16 +197,16 @@ mod tests {
     #[test]
     fn a_wrong_keyword_is_named_with_its_line() {
         let wrong = CSV.replace("40.0", "east").replace("15.06,.0001,53.05,10.0", ",.0001,53.05,10.0");
-        let (read, broken) = super::read(&wrong);
-        assert!(read.is_empty());
+        let (entries, broken) = read(&wrong);
+        assert!(entries.is_empty());
         let expected = [
             (2, "MEAN_MOTION is missing, accepted: a number".to_owned()),
             (3, "RA_OF_ASC_NODE: found \"east\", accepted: a number".to_owned()),
         ];
         assert_eq!(broken, expected);
-        let refused = Catalogue::read("{\n\"a\": }", None).map(drop).unwrap_err().to_string();
-        assert!(refused.starts_with("line 2: "), "{refused}");
-        let refused = Catalogue::read("<ndm>\n</nd>", None).map(drop).unwrap_err().to_string();
-        assert!(refused.starts_with("line 2: "), "{refused}");
+        for text in ["{\n\"a\": }", "<ndm>\n</nd>"] {
+            let (_, broken) = read(text);
+            assert_eq!(broken.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2], "{broken:?}");
+        }
     }
 }

@@ -11,6 +11,7 @@ mod algorithm;
 mod buffer;
 mod builtin;
 mod check;
+mod column;
 mod connection;
 pub mod deployment;
 mod describe;

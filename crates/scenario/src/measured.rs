@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::series::{Series, Wrong};
+use crate::column::{Series, Wrong};
 
 /// Rows of a file.
 #[derive(Debug, Default)]
