@@ -111,11 +111,11 @@ fn lines(text: &str) -> (Vec<Entry>, Vec<Broken>) {
             Kind::Name if next == Some(Kind::First) => {
                 let name = line.strip_prefix("0 ").unwrap_or(line).trim();
                 let Some(first) = lines.next() else { continue };
-                let second = lines.next_if(|(_, line)| kind(line) == Kind::Second);
+                let second = lines.next_if(|(_, line)| line.starts_with("2 "));
                 keep(parse(Some(name), first, second), (&mut read, &mut broken));
             }
             Kind::First => {
-                let second = lines.next_if(|(_, line)| kind(line) == Kind::Second);
+                let second = lines.next_if(|(_, line)| line.starts_with("2 "));
                 keep(parse(None, (number, line), second), (&mut read, &mut broken));
             }
             _ if may_be_header && is_header(line) => {}
