@@ -9,7 +9,7 @@ use bentpipe_trace::Event;
 
 use crate::RunOptions;
 use crate::engine::key::EventKey;
-use crate::ids::{EndId, FlowId};
+use crate::ids::EndId;
 use crate::network::medium::{link_config, link_name};
 use crate::observe::bottlenecks::recorder;
 use crate::observe::log::{EventLog, Observation};
@@ -99,9 +99,9 @@ impl Monitor for Watch<'_> {
         self.log.push(key, Observation::AtEnd(end, event));
     }
 
-    fn plain(&mut self, key: EventKey, flow: FlowId, event: Event) {
+    fn plain(&mut self, key: EventKey, end: EndId, event: Event) {
         if self.readers.observer.is_some() {
-            self.log.push(key, Observation::OfPlain(flow, event));
+            self.log.push(key, Observation::OfPlain(end, event));
         }
     }
 
@@ -120,7 +120,7 @@ impl Monitor for Watch<'_> {
         let Self { log, readers } = self;
         log.read(told_until, |now, observation| match observation {
             Observation::AtEnd(end, event) => readers.end(now, *end, event),
-            Observation::OfPlain(flow, event) => readers.plain(now, *flow, event),
+            Observation::OfPlain(end, event) => readers.plain(now, *end, event),
             Observation::AtLink(link, activity) => readers.link(now, *link, activity),
         });
     }
@@ -138,8 +138,7 @@ impl Readers<'_> {
         }
     }
 
-    fn plain(&mut self, now: Instant, flow: FlowId, event: &Event) {
-        let end = 2 * flow + u32::from(matches!(event, Event::Received(_)));
+    fn plain(&mut self, now: Instant, end: EndId, event: &Event) {
         if let Some(observer) = &mut self.observer {
             observer.on_end(now, end, event);
         }
