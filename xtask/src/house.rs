@@ -320,10 +320,12 @@ pub const ROOMS: &[Room] = &[
 /// External crates for pure crates: none of them uses a clock, a socket or a file.
 pub const PURE_OUTSIDERS: &[&str] = &[
     "bitflags",
+    "csv",
     "derive_more",
     "libm",
     "rand_core",
     "rand_xoshiro",
+    "roxmltree",
     "serde",
     "serde_json",
     "sgp4",

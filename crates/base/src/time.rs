@@ -165,13 +165,30 @@ impl Div<u64> for Duration {
     }
 }
 
+/// Units of a displayed duration in nanoseconds, the largest first.
+const UNITS: [(u64, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
+
+/// The largest unit of which the duration has a whole number below 10,000, else the largest unit of which it has at least one. A
+/// precision rounds to this number of decimals.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            n if n % 1_000_000_000 == 0 => write!(f, "{} s", n / 1_000_000_000),
-            n if n % 1_000_000 == 0 => write!(f, "{} ms", n / 1_000_000),
-            n if n % 1_000 == 0 => write!(f, "{} us", n / 1_000),
-            n => write!(f, "{n} ns"),
+        let whole = |(unit, _): &&(u64, &str)| self.0.is_multiple_of(*unit);
+        let above = |(unit, _): &&(u64, &str)| self.0 >= *unit;
+        let readable = |(unit, _): &&(u64, &str)| self.0 / unit < 10_000;
+        let (unit, name) =
+            UNITS.iter().filter(readable).find(whole).or(UNITS.iter().find(above)).unwrap_or(&UNITS[0]);
+        let decimals = unit.ilog10() as usize;
+        let shown = f.precision().unwrap_or(decimals).min(decimals);
+        // Rounded in integers, so that without a precision the text is exact.
+        let last = 10_u64.pow((decimals - shown) as u32);
+        let rounded = self.0.saturating_add(last / 2) / last;
+        let (number, mut part, mut digits) = (rounded / (unit / last), rounded % (unit / last), shown);
+        while digits > 0 && part.is_multiple_of(10) {
+            (part, digits) = (part / 10, digits - 1);
+        }
+        match digits {
+            0 => write!(f, "{number} {name}"),
+            _ => write!(f, "{number}.{part:0digits$} {name}"),
         }
     }
 }
@@ -203,10 +220,26 @@ mod tests {
     }
 
     #[test]
-    fn display_uses_the_largest_whole_unit() {
-        assert_eq!(Duration::from_millis(275).to_string(), "275 ms");
-        assert_eq!(Duration::from_secs(3).to_string(), "3 s");
-        assert_eq!(Duration::from_nanos(8_593_750).to_string(), "8593750 ns");
+    fn display_uses_the_unit_that_a_person_reads() {
+        for (nanos, exact, rounded) in [
+            (275_000_000, "275 ms", "275 ms"),
+            (3_000_000_000, "3 s", "3 s"),
+            (1_500_000_000, "1500 ms", "1500 ms"),
+            (12_345_000_000, "12.345 s", "12.35 s"),
+            (8_593_750, "8.59375 ms", "8.59 ms"),
+            (12_450_171, "12.450171 ms", "12.45 ms"),
+            (12_450_000, "12.45 ms", "12.45 ms"),
+            (250_000, "250 us", "250 us"),
+            (1_234_567_891, "1.234567891 s", "1.23 s"),
+            (1_999_999_999, "1.999999999 s", "2 s"),
+            (10_001, "10.001 us", "10 us"),
+            (1_001, "1001 ns", "1001 ns"),
+            (999, "999 ns", "999 ns"),
+            (0, "0 s", "0 s"),
+        ] {
+            let duration = Duration::from_nanos(nanos);
+            assert_eq!((duration.to_string().as_str(), format!("{duration:.2}").as_str()), (exact, rounded));
+        }
     }
 
     #[test]

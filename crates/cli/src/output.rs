@@ -317,10 +317,12 @@ pub fn look() -> Look {
     Look { width, colour: terminal && !plain }
 }
 
-/// Warns on standard error about algorithms whose required support is missing from the scenarios, once each.
+/// Warns on standard error about satellites that are left out, and about algorithms whose required support is missing from the
+/// scenarios, once each.
 pub fn note_lacking<'a>(scenarios: impl IntoIterator<Item = &'a Scenario>) {
     let mut said = Vec::new();
-    for sentence in scenarios.into_iter().flat_map(lacking) {
+    let notes = |scenario: &Scenario| [scenario.notes_on_satellites(), lacking(scenario)].concat();
+    for sentence in scenarios.into_iter().flat_map(notes) {
         if !said.contains(&sentence) {
             eprintln!("bentpipe: {sentence}");
             said.push(sentence);

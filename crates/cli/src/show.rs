@@ -6,9 +6,12 @@ use crate::args::{Proxies, ShowArgs, World};
 use crate::failure::Failure;
 use crate::output;
 
-/// Prints the resolved scenario.
+/// Prints the resolved scenario, and as comments what loss rates count and which satellites are left out.
 pub fn show(args: &ShowArgs) -> Result<(), Failure> {
-    output::print(&draft(&args.world, &args.proxies)?.scenario()?.to_toml())
+    let scenario = draft(&args.world, &args.proxies)?.scenario()?;
+    let comments = [scenario.loss_rates(), scenario.satellites_left_out()].concat();
+    let comments: String = comments.iter().map(|line| format!("# {line}\n")).collect();
+    output::print(&(scenario.to_toml() + &comments))
 }
 
 /// Returns the user's scenario with the changes.

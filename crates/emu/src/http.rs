@@ -115,6 +115,10 @@ impl Handler {
             return false;
         }
         let (Some("link" | "constellation"), Some(part)) = (parts.next(), parts.next()) else { return true };
+        // Links of a constellation do not end in an emulation.
+        if parts.next() == Some("in-flight") {
+            return true;
+        }
         !self.path.up.iter().chain(&self.path.down).any(|hop| hop.group == part)
     }
 
@@ -186,6 +190,21 @@ mod tests {
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         String::from_utf8_lossy(&answer).into_owned()
+    }
+
+    #[test]
+    fn keys_without_effect_on_the_path_are_known() {
+        let draft = Draft::load("leo-iridium").expect("the world is built in");
+        let path = Path::of(&draft.scenario().expect("it is complete"), At::Receiver);
+        let path = path.expect("it has a path");
+        let shared = Arc::new(Shared::new().expect("an event descriptor"));
+        let handler = Handler { draft, at: At::Receiver, change: None, path, shared };
+        let ignored = |key| handler.ignores(&format!("constellation.iridium.{key}"));
+        assert_eq!(
+            ["between.rate", "ground.rate", "elevation-mask", "in-flight"].map(ignored),
+            [false, false, false, true]
+        );
+        assert!(handler.ignores("tcp.mss") && handler.ignores("link.x.rate"));
     }
 
     /// After any bytes the next client gets an answer. `BENTPIPE_FUZZ=100` sends 100 times as many.

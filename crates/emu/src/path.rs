@@ -4,8 +4,8 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_mac::{MediumConfig, TerminalConfig};
 use bentpipe_net::{ConfigError, LinkConfig, LossConfig, QueueConfig, Schedule};
 use bentpipe_scenario::{
-    ConstellationGroup, Edge, FlowGroup, LinkId, NodeKind, Routing, Scenario, Topology, TopologyError,
-    initial, shared_channel, sky_as_links,
+    ConstellationGroup, Edge, FlowGroup, LinkId, NodeKind, Routing, Scenario, SkyLinks, Topology,
+    TopologyError, initial, shared_channel, sky_as_links,
 };
 
 /// Maximum packet of an emulated path in bytes, as on Ethernet.
@@ -255,7 +255,14 @@ fn route(
     };
     let mut hops: Vec<Hop> = there.iter().map(hop).collect::<Result<_, _>>()?;
     if let (Some(crossing), Some(group)) = (crossing, scenario.constellations.first()) {
-        hops.extend(through_sky(scenario, group, crossing)?);
+        let direction = if backwards { "reverse" } else { "forward" };
+        let (links, missing) = through_sky((scenario, group), crossing, direction)?;
+        hops.extend(links);
+        for what in missing {
+            if !left_out.contains(&what) {
+                left_out.push(what);
+            }
+        }
     }
     for link in &onward {
         hops.push(hop(link)?);
@@ -274,13 +281,13 @@ fn channel(topology: &Topology<'_>, link: LinkId) -> Result<Option<Channel>, Con
     Ok(Some(Channel { medium, terminal, terminals, own }))
 }
 
-/// Returns the uplink to a constellation and the downlink from it.
+/// Returns the links up to a constellation, between its satellites and down, and what they leave out.
 fn through_sky(
-    scenario: &Scenario,
-    group: &ConstellationGroup,
+    (scenario, group): (&Scenario, &ConstellationGroup),
     crossing: (u32, u32),
-) -> Result<[Hop; 2], PathError> {
-    let [up, down] = sky_as_links(scenario, group, crossing)
+    direction: &'static str,
+) -> Result<(Vec<Hop>, Vec<String>), PathError> {
+    let SkyLinks { up, between, down, left_out } = sky_as_links(scenario, group, crossing)
         .map_err(|error| TopologyError::Orbit { constellation: group.name.clone(), error })?;
     let hop = |end: &str, direction, config| Hop {
         link: format!("{}.{end}", group.name),
@@ -290,7 +297,10 @@ fn through_sky(
         channel: None,
         through_sky: true,
     };
-    Ok([hop("up", "forward", up), hop("down", "reverse", down)])
+    let mut hops = vec![hop("up", "forward", up)];
+    hops.extend(between.map(|between| hop("between", direction, between)));
+    hops.push(hop("down", "reverse", down));
+    Ok((hops, left_out))
 }
 
 #[cfg(test)]
@@ -315,11 +325,14 @@ mod tests {
     }
 
     #[test]
-    fn a_way_through_a_constellation_is_an_uplink_and_a_downlink_with_the_delay_of_the_path() {
+    fn a_path_through_a_constellation_is_an_uplink_with_its_delay_a_link_between_satellites_and_a_downlink() {
         let scenario = bentpipe_scenario::load("leo-iridium").unwrap();
         let path = Path::of(&scenario, At::Receiver).unwrap();
-        for hops in [&path.up, &path.down] {
-            assert_eq!(names(hops), ["link.iridium.up.forward", "link.iridium.down.reverse"]);
+        for (hops, between) in
+            [(&path.up, "link.iridium.between.reverse"), (&path.down, "link.iridium.between.forward")]
+        {
+            assert_eq!(names(hops), ["link.iridium.up.forward", between, "link.iridium.down.reverse"]);
+            assert_eq!(initial(&hops[1].config.rate), 25_000_000);
             let Schedule::Table { points, .. } = &hops[0].config.delay_one_way else { panic!("{hops:?}") };
             // Two ground links have at least 780 km each. No path to the other coast takes more than 53 ms.
             let within = |delay: &Duration| (15.0..53.0).contains(&delay.as_millis_f64());
@@ -328,8 +341,8 @@ mod tests {
         }
         let scenario = bentpipe_scenario::load("leo-starlink").unwrap();
         let path = Path::of(&scenario, At::Receiver).unwrap();
-        let down = ["link.lease.forward", "link.starlink.up.forward", "link.starlink.down.reverse"];
-        assert_eq!(names(&path.down), down);
+        let sky = ["up.forward", "between.forward", "down.reverse"].map(|end| format!("link.starlink.{end}"));
+        assert_eq!(names(&path.down), [&["link.lease.forward".to_owned()][..], &sky].concat());
     }
 
     #[test]
@@ -372,6 +385,9 @@ mod tests {
         assert_eq!(left_out("geo-vsat", &[]), ["node.hub (proxy)"]);
         assert!(left_out("wired-snoop", &["node.station.kind=router"]).is_empty());
         assert!(left_out("geo-dumbbell", &[]).is_empty());
+        let loss = ["constellation.iridium.between.loss={ kind = \"list\", packets = [1] }"];
+        let between = "constellation.iridium.between.loss (that of one link only)";
+        assert_eq!(left_out("leo-iridium", &loss), [between]);
         let around = ["routing=avoid-outages"];
         assert_eq!(left_out("geo-fairness", &around), ["flow.newreno", "ways around outages (routing)"]);
     }
@@ -399,7 +415,8 @@ mod tests {
         for hops in [&changed.up, &changed.down] {
             let delays: Vec<_> =
                 hops.iter().filter(of_sky).map(|hop| hop.config.delay_one_way.clone()).collect();
-            assert_eq!(delays, [delay.clone(), Schedule::Constant(Duration::ZERO)]);
+            let none = Schedule::Constant(Duration::ZERO);
+            assert_eq!(delays, [delay.clone(), none.clone(), none]);
             assert!(hops.iter().filter(of_sky).all(|hop| hop.config.rate == rate));
         }
         let lease = |path: &Path| path.down[0].clone();

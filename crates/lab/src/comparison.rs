@@ -277,6 +277,8 @@ pub struct Comparison {
     pub groups: Vec<String>,
     /// Groups whose flows run the algorithm under comparison.
     pub compared: Vec<String>,
+    /// What varied loss rates count, a sentence for each.
+    pub notes: Vec<String>,
     /// Rows of which at least one run finished: algorithms, and for each the varied values.
     pub rows: Vec<Row>,
 }
@@ -327,6 +329,7 @@ impl Comparison {
             complete,
             groups: plan.groups.clone(),
             compared: plan.compared.clone(),
+            notes: plan.notes.clone(),
             rows,
         }
     }

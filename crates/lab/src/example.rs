@@ -19,6 +19,7 @@ pub fn plan() -> Plan {
         measures: Metric::Goodput,
         groups: vec!["bulk".into()],
         compared: vec!["bulk".into()],
+        notes: Vec::new(),
     }
 }
 

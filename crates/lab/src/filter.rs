@@ -113,11 +113,7 @@ mod tests {
         let links = ["satellite", "sat"]
             .into_iter()
             .flat_map(|l| [(l.to_owned(), "forward"), (l.to_owned(), "reverse")]);
-        Names {
-            flows: vec!["bulk.0".into(), "bulk.1".into()],
-            links: links.collect(),
-            hosts: vec![[0, 1]; 2],
-        }
+        Names { flows: vec!["bulk.0".into(), "bulk.1".into()], links: links.collect(), carriers: Vec::new() }
     }
 
     /// Returns the kept ones of two events of each source.

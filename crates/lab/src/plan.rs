@@ -169,6 +169,8 @@ pub struct Plan {
     pub groups: Vec<String>,
     /// Groups whose flows run the algorithm under comparison.
     pub compared: Vec<String>,
+    /// What varied loss rates count, a sentence for each.
+    pub notes: Vec<String>,
 }
 
 /// One algorithm at one combination of the varied values: a row of the result.
@@ -233,6 +235,7 @@ mod tests {
             measures: Metric::Goodput,
             groups: Vec::new(),
             compared: Vec::new(),
+            notes: Vec::new(),
         }
     }
 

@@ -174,7 +174,7 @@ fn watched(
         None => None,
         Some((file, place)) => {
             let (tap, name) = tap(&place, &names)?;
-            Some(PacketFile::new(file, (tap, name), names.hosts.clone())?)
+            Some(PacketFile::new(file, (tap, name), names.carriers.clone())?)
         }
     };
     let filter = Filter::of(only, &names).map_err(RunError::Impossible)?;

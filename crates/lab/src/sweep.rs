@@ -61,7 +61,7 @@ impl Wish {
     pub fn prepare(&self) -> Result<Prepared, String> {
         let base = self.draft.scenario().map_err(|error| error.to_string())?;
         let algorithms = algorithms(&self.cc)?;
-        let plan = Plan {
+        let mut plan = Plan {
             scenario: base.name.clone(),
             baseline: baseline(self.baseline.as_ref(), &algorithms)?,
             algorithms,
@@ -71,6 +71,7 @@ impl Wish {
             measures: Metric::of_scenario(&base),
             groups: base.flows.iter().map(|group| group.name.clone()).collect(),
             compared: compared(&base),
+            notes: Vec::new(),
         };
         self.refuse_repeated_keys()?;
         refuse_too_many(&plan)?;
@@ -83,7 +84,8 @@ impl Wish {
                 _ => Ok(scenario),
             }
         };
-        let scenarios = plan.cells().iter().map(prepared).collect::<Result<_, _>>()?;
+        let scenarios: Vec<Scenario> = plan.cells().iter().map(prepared).collect::<Result<_, _>>()?;
+        plan.notes = self.vary.iter().filter_map(|vary| loss_rate(vary, &plan.cells(), &scenarios)).collect();
         Ok(Prepared { plan, scenarios, base })
     }
 
@@ -96,6 +98,26 @@ impl Wish {
             }
         }
         Ok(())
+    }
+}
+
+/// Returns what a varied loss rate counts, and where that changes; `None` for other keys. `scenarios` are those of the cells.
+fn loss_rate(vary: &Vary, cells: &[Cell], scenarios: &[Scenario]) -> Option<String> {
+    let mut counted: Vec<(&str, String)> = Vec::new();
+    for (cell, scenario) in cells.iter().zip(scenarios) {
+        let Some(counts) = scenario.loss_rate_counts(&vary.key) else { continue };
+        if counted.iter().all(|(known, _)| *known != counts) {
+            let settings: Vec<_> = cell.vary.iter().map(ToString::to_string).collect();
+            counted.push((counts, settings.join(", ")));
+        }
+    }
+    match &counted[..] {
+        [] => None,
+        [(counts, _)] => Some(format!("{}: {counts}", vary.key)),
+        several => {
+            let each: Vec<_> = several.iter().map(|(counts, at)| format!("{counts} with {at}")).collect();
+            Some(format!("{} changes its meaning: {}", vary.key, each.join("; ")))
+        }
     }
 }
 
@@ -219,5 +241,36 @@ impl Prepared {
         let scenario = &self.plan.scenario;
         let cc = if cell.cc == OWN { String::new() } else { format!(" --cc {}", cell.cc) };
         format!("bentpipe run {scenario}{cc} --seed {}{sets}", point.seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn notes(vary: &[&str]) -> Vec<String> {
+        let wish = Wish {
+            draft: Draft::load("geo-single").unwrap(),
+            set: Vec::new(),
+            cc: vec!["reno".to_owned()],
+            baseline: None,
+            vary: vary.iter().map(|vary| vary.parse().unwrap()).collect(),
+            seed: None,
+            seeds: 1,
+            threads: 1,
+            memory: None,
+        };
+        wish.prepare().unwrap().plan.notes
+    }
+
+    #[test]
+    fn a_sweep_says_what_a_loss_rate_counts_and_where_that_changes() {
+        assert_eq!(notes(&["tcp.mss=948 bytes,1448 bytes"]), [""; 0]);
+        let bits = ["link.satellite.loss={ kind = \"bit\", rate = 1e-7 },{ kind = \"bit\", rate = 1e-6 }"];
+        assert_eq!(notes(&bits), ["link.satellite.loss: per bit"]);
+        let kinds = ["link.satellite.loss.kind=packet,bit", "link.satellite.loss.rate=1e-6,1e-5"];
+        let changes = "link.satellite.loss.rate changes its meaning: per packet with link.satellite.loss.kind=packet, \
+                       link.satellite.loss.rate=1e-6; per bit with link.satellite.loss.kind=bit, link.satellite.loss.rate=1e-6";
+        assert_eq!(notes(&kinds), [changes]);
     }
 }

@@ -58,6 +58,9 @@ pub fn comparison(comparison: &Comparison, look: Look) -> String {
     let whose = if comparison.measures == Metric::Goodput { " of all flows together" } else { "" };
     let mut text = format!("{title}{whose}, {unit}{over}\n");
     text += &main_table(comparison, divisor, look);
+    for note in &comparison.notes {
+        text += &format!("\n{note}");
+    }
     if comparison.seeds > 1 && comparison.algorithms().len() > 1 {
         text += &differences(comparison, look);
     }

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_outcome::{LinkEvent, Observer, Passing};
-use bentpipe_scenario::{Scenario, Topology};
+use bentpipe_scenario::{FlowGroup, Scenario, Topology, Transport};
 use bentpipe_sim::{BuildError, RunOptions};
-use bentpipe_trace::{Capture, Event, From, JsonLines, PacketLog, Record, Seen, Sink};
+use bentpipe_trace::{Capture, Event, From, JsonLines, PacketLog, Protocol, Record, Seen, Sink};
 
 /// Names of the parts of a world.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,9 +15,36 @@ pub struct Names {
     pub flows: Vec<String>,
     /// Directions of links, by index.
     pub links: Vec<(String, &'static str)>,
-    /// Numbers of the nodes at which each flow begins and ends.
-    pub hosts: Vec<[u32; 2]>,
+    /// Ends and transport of each flow.
+    pub carriers: Vec<Carrier>,
 }
+
+/// Ends and transport of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Carrier {
+    /// Numbers of the nodes at which the flow begins and ends.
+    pub hosts: [u32; 2],
+    /// Protocol of its packets, with the bytes of a header; `None` for TCP.
+    pub protocol: Option<(Protocol, u32)>,
+}
+
+/// Returns the protocol of a flow group, and the bytes of its packets in front of what an end sends; `None` for TCP.
+fn protocol(group: &FlowGroup) -> Option<(Protocol, u32)> {
+    let other = |name| Some((Protocol::Other(name), IP_HEADER));
+    match group.transport {
+        Transport::Tcp => None,
+        Transport::Udp => Some((Protocol::Udp, group.headers_on_wire())),
+        Transport::Sctp => Some((Protocol::Sctp, IP_HEADER)),
+        Transport::Tfrc => other("TFRC"),
+        Transport::Admission => other("datagrams with admission by probes"),
+        Transport::Stp => other("STP"),
+        Transport::Dtn => other("DTN bundles"),
+        Transport::Petra => other("PETRA"),
+    }
+}
+
+/// Bytes of the IP header of packets without TCP.
+const IP_HEADER: u32 = 20;
 
 impl Names {
     /// Reads the names from the world of a scenario at its start.
@@ -27,13 +54,15 @@ impl Names {
     pub fn of(scenario: &Scenario) -> Result<Self, BuildError> {
         // A constellation has the links that are used in all the time.
         let topology = Topology::new(scenario).map_err(BuildError::from)?;
-        let mut hosts = Vec::new();
+        let mut carriers = Vec::new();
         for group in &scenario.flows {
             let user = || format!("flow.{}", group.name);
             let [from, to] = [&group.from, &group.to].map(|name| topology.group(user, name));
             let (from, to) = (from.map_err(BuildError::from)?, to.map_err(BuildError::from)?);
             let member = |nodes: &std::ops::Range<u32>, index: u32| nodes.start + index % nodes.len() as u32;
-            hosts.extend((0..group.count).map(|index| [member(&from, index), member(&to, index)]));
+            let protocol = protocol(group);
+            let carrier = |index| Carrier { hosts: [member(&from, index), member(&to, index)], protocol };
+            carriers.extend((0..group.count).map(carrier));
         }
         let idle = Scenario { duration: Duration::ZERO, ..scenario.clone() };
         let outcome = bentpipe_sim::run(&idle, &RunOptions::default())?.outcome;
@@ -42,7 +71,7 @@ impl Names {
         Ok(Self {
             flows: outcome.flows.into_iter().map(|flow| flow.name).chain(legs).collect(),
             links: topology.links().map(|link| (link.name.to_string(), link.direction)).collect(),
-            hosts,
+            carriers,
         })
     }
 
@@ -125,17 +154,24 @@ impl Tap {
 pub struct PacketFile<W> {
     log: PacketLog<W>,
     tap: Tap,
+    carriers: Vec<Carrier>,
 }
 
 impl<W: Write> PacketFile<W> {
-    /// Begins the file; the name of the place is that of its interface, and `hosts` are those of each flow.
+    /// Begins the file; the name of the place is that of its interface, and `carriers` are those of each flow.
     ///
     /// # Errors
     /// Those of `out`.
-    pub fn new(out: W, (tap, place): (Tap, &str), hosts: Vec<[u32; 2]>) -> io::Result<Self> {
+    pub fn new(out: W, (tap, place): (Tap, &str), carriers: Vec<Carrier>) -> io::Result<Self> {
         let application = concat!("Bentpipe ", env!("CARGO_PKG_VERSION"));
         let capture = Capture::new(out, application, [place])?;
-        Ok(Self { log: PacketLog::new(capture, hosts), tap })
+        let hosts = carriers.iter().map(|carrier| carrier.hosts).collect();
+        Ok(Self { log: PacketLog::new(capture, hosts), tap, carriers })
+    }
+
+    /// Returns the protocol of a flow with the bytes of a header; `None` for TCP, and for the legs behind proxies.
+    fn protocol(&self, flow: u32) -> Option<(Protocol, u32)> {
+        self.carriers.get(flow as usize)?.protocol
     }
 
     /// Completes the file.
@@ -149,13 +185,18 @@ impl<W: Write> PacketFile<W> {
 
 impl<W: Write> Observer for PacketFile<W> {
     fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {
-        let (Tap::Link { forward, reverse }, Some(segment)) = (self.tap, passing.segment) else { return };
+        let Tap::Link { forward, reverse } = self.tap else { return };
         let leaves = passing.link == forward && matches!(event, LinkEvent::Offered { .. });
         let comes = passing.link == reverse && event == LinkEvent::Delivered;
         if leaves || comes {
             // A packet for the receiver was sent by the sender.
             let from = if passing.to_end % 2 == 1 { From::Opener } else { From::Listener };
-            self.log.packet(at, Seen { interface: 0, connection: passing.to_end / 2, from }, segment);
+            let seen = Seen { interface: 0, connection: passing.to_end / 2, from };
+            match (passing.segment, self.protocol(seen.connection)) {
+                (Some(segment), _) => self.log.packet(at, seen, segment),
+                (None, Some((protocol, _))) => self.log.datagram(at, seen, (protocol, passing.bytes)),
+                (None, None) => {}
+            }
         }
     }
 
@@ -166,7 +207,11 @@ impl<W: Write> Observer for PacketFile<W> {
             Event::Received(segment) => (From::Listener, segment),
             _ => return,
         };
-        self.log.packet(at, Seen { interface: 0, connection: end / 2, from }, segment);
+        let seen = Seen { interface: 0, connection: end / 2, from };
+        match self.protocol(seen.connection) {
+            Some((protocol, header)) => self.log.datagram(at, seen, (protocol, header + segment.len)),
+            None => self.log.packet(at, seen, segment),
+        }
     }
 }
 
@@ -178,7 +223,7 @@ mod tests {
     fn names() -> Names {
         let links =
             ["a.0", "b"].into_iter().flat_map(|l| [(l.to_owned(), "forward"), (l.to_owned(), "reverse")]);
-        Names { flows: vec!["bulk".into()], links: links.collect(), hosts: vec![[0, 1]] }
+        Names { flows: vec!["bulk".into()], links: links.collect(), carriers: Vec::new() }
     }
 
     #[test]
@@ -209,6 +254,24 @@ mod tests {
         }
         file.on_end(Instant::ZERO, 1, &Event::Received(segment));
         (file.finish().unwrap().len() - empty) / 72
+    }
+
+    #[test]
+    fn packets_without_tcp_are_captured_at_senders_and_links() {
+        let carriers = vec![Carrier { hosts: [0, 1], protocol: Some((Protocol::Udp, 28)) }];
+        let file = |tap| PacketFile::new(Vec::new(), (tap, "x"), carriers.clone()).unwrap();
+        let empty = file(Tap::Senders).finish().unwrap().len();
+        let segment = Segment { len: 1_000, ..Segment::default() };
+        let passing = Passing { link: 2, bytes: 1_028, to_end: 1, segment: None };
+        for tap in [Tap::Senders, Tap::Link { forward: 2, reverse: 3 }] {
+            let mut file = file(tap);
+            file.on_end(Instant::ZERO, 0, &Event::Sent(segment));
+            file.on_link(Instant::ZERO, LinkEvent::Offered { waiting: 0 }, &passing);
+            let bytes = file.finish().unwrap();
+            // A block of 32 bytes around headers of 28, which say the whole length.
+            assert_eq!(bytes.len() - empty, 60, "{tap:?}");
+            assert_eq!(bytes[empty + 24..][..4], 1_028_u32.to_le_bytes());
+        }
     }
 
     #[test]

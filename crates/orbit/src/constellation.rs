@@ -2,12 +2,16 @@
 
 use core::f64::consts::TAU;
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Duration, Instant};
+use sgp4::chrono::{DateTime, NaiveDateTime};
 
+use crate::catalogue::{Catalogue, error};
 use crate::earth::{EARTH_RADIUS_KM, Earth, Ground, SIDEREAL_DAY_S, Station, widest_view};
-use crate::elements::{self, Elements};
+use crate::elements::Elements;
 use crate::error::OrbitError;
-use crate::planes::{Closure, Planes, Satellite};
+use crate::grouping;
+use crate::left_out::LeftOut;
+use crate::planes::{Closure, Layout, Planes, Satellite};
 use crate::shell::{Shell, Spread};
 use crate::vector::Vector;
 
@@ -23,7 +27,8 @@ pub struct Constellation {
     /// Angle from the x axis to Greenwich at time zero, in radians.
     greenwich: f64,
     names: Vec<String>,
-    pub(crate) planes: Planes,
+    pub(crate) layout: Layout,
+    left_out: Vec<LeftOut>,
 }
 
 #[derive(Debug)]
@@ -58,7 +63,8 @@ impl Constellation {
     /// [`OrbitError::Impossible`] for an impossible shell.
     pub fn of_shell(shell: &Shell) -> Result<Self, OrbitError> {
         shell.validate()?;
-        let (mut circles, mut names, mut planes) = (Vec::new(), Vec::new(), Planes::default());
+        let (mut circles, mut names, mut phases) = (Vec::new(), Vec::new(), Vec::new());
+        let mut planes = Vec::new();
         for plane in 0..shell.planes {
             let node = shell.node_deg(plane).to_radians();
             let mut members = Vec::new();
@@ -67,16 +73,17 @@ impl Constellation {
                 members.push(circles.len() as Satellite);
                 circles.push(Circle::new(shell.radius_km(), shell.inclination_deg.to_radians(), node, phase));
                 names.push(format!("{plane}-{number}"));
-                planes.phases.push(phase);
+                phases.push(phase);
             }
-            planes.members.push(members);
+            planes.push(members);
         }
-        planes.closure = match shell.spread {
+        let closure = match shell.spread {
             Spread::Delta => Closure::Ring,
             Spread::Star { .. } => Closure::Seam,
         };
         let motion = Motion::Circular(circles, TAU / shell.period_s());
-        Ok(Self { motion, earth: Earth::Sphere, greenwich: 0.0, names, planes })
+        let layout = Layout::new(vec![Planes { members: planes, closure }], phases);
+        Ok(Self { motion, earth: Earth::Sphere, greenwich: 0.0, names, layout, left_out: Vec::new() })
     }
 
     /// Makes geostationary satellites over a spherical Earth at these longitudes in degrees east.
@@ -93,26 +100,62 @@ impl Constellation {
         let radius_km = EARTH_RADIUS_KM + GEOSTATIONARY_ALTITUDE_KM;
         let circle = |degrees: &f64| Circle::new(radius_km, 0.0, degrees.to_radians(), 0.0);
         let members = (0..longitudes_deg.len() as Satellite).map(|satellite| vec![satellite]).collect();
+        let planes = Planes { members, closure: Closure::Open };
         Ok(Self {
             motion: Motion::Circular(longitudes_deg.iter().map(circle).collect(), TAU / SIDEREAL_DAY_S),
             earth: Earth::Sphere,
             greenwich: 0.0,
             names: longitudes_deg.iter().map(|degrees| format!("{degrees}")).collect(),
-            planes: Planes { members, phases: vec![0.0; longitudes_deg.len()], closure: Closure::Open },
+            layout: Layout::new(vec![planes], vec![0.0; longitudes_deg.len()]),
+            left_out: Vec::new(),
         })
     }
 
     /// Reads the satellites of a text of two-line elements, with or without names. SGP4 moves them over the WGS 84 ellipsoid.
-    /// Time zero is the latest epoch in the text. Planes are derived from the ascending nodes.
+    /// Time zero is `start`, given as the time since the beginning of 1970 in UTC, or else the latest epoch in the text. Satellites
+    /// that SGP4 cannot move until `until` after time zero are left out.
+    ///
+    /// Shells and planes are derived from the orbits.
     ///
     /// # Errors
-    /// [`OrbitError::Elements`] with the line number.
-    pub fn from_elements(text: &str) -> Result<Self, OrbitError> {
-        let read = elements::read(text)?;
-        let greenwich = elements::greenwich(&read);
-        let planes = elements::planes(&read)?;
-        let names = read.iter().map(|satellite| satellite.name.clone()).collect();
-        Ok(Self { motion: Motion::Elements(read), earth: Earth::Wgs84, greenwich, names, planes })
+    /// [`OrbitError::Elements`] with the line number, if no satellite can be used.
+    pub fn from_elements(text: &str, start: Option<Duration>, until: Duration) -> Result<Self, OrbitError> {
+        let catalogue = Catalogue::read(text, start.map(date))?;
+        let unread = catalogue.broken.iter();
+        let mut left_out: Vec<LeftOut> =
+            unread.map(|(line, what)| LeftOut::cannot_fly(String::new(), *line, what.clone())).collect();
+        let (mut satellites, mut states) = (Vec::new(), Vec::new());
+        for (name, entry) in catalogue.names().into_iter().zip(&catalogue.entries) {
+            let elements = Elements::new(name.clone(), entry, &catalogue.zero);
+            match elements.and_then(|elements| Ok((elements.start(until.as_secs_f64())?, elements))) {
+                Ok((state, elements)) => {
+                    states.push(state);
+                    satellites.push(elements);
+                }
+                Err(what) => left_out.push(LeftOut::cannot_fly(name, entry.line, what)),
+            }
+        }
+        if satellites.is_empty() {
+            let first = left_out.into_iter().min_by_key(|one| one.line);
+            return Err(error(first.map_or((1, String::new()), |one| (one.line, one.reason.to_string()))));
+        }
+        let (layout, without_links) = grouping::layout(&satellites, &states);
+        left_out.extend(without_links);
+        let names = satellites.iter().map(|satellite| satellite.name.clone()).collect();
+        let greenwich = sgp4::iau_epoch_to_sidereal_time(sgp4::julian_years_since_j2000(&catalogue.zero));
+        Ok(Self {
+            motion: Motion::Elements(satellites),
+            earth: Earth::Wgs84,
+            greenwich,
+            names,
+            layout,
+            left_out,
+        })
+    }
+
+    /// Returns the satellites of a text of elements that cannot fly or belong to no shell.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
     /// Returns the number of satellites.
@@ -183,7 +226,7 @@ impl Constellation {
     /// all inclinations, or from all geostationary satellites.
     pub fn reaches(&self, station: &Station, elevation_mask_deg: f64) -> bool {
         let ground = Ground::of(station, self.earth);
-        if let (Motion::Circular(circles, _), Closure::Open) = (&self.motion, self.planes.closure) {
+        if let (Motion::Circular(circles, _), Closure::Open) = (&self.motion, self.layout.shells[0].closure) {
             let sine = libm::sin(elevation_mask_deg.to_radians());
             return circles.iter().any(|circle| ground.look(circle.cosine).0 > sine);
         }
@@ -224,6 +267,11 @@ impl Constellation {
             }
         }
     }
+}
+
+/// Returns the date of a time since the beginning of 1970.
+fn date(since_1970: Duration) -> NaiveDateTime {
+    DateTime::from_timestamp_nanos(since_1970.as_nanos() as i64).naive_utc()
 }
 
 #[cfg(test)]

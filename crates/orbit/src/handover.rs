@@ -95,7 +95,8 @@ impl Handover {
 
 /// Returns the satellite that follows `satellite` in its plane.
 fn follower(constellation: &Constellation, satellite: Satellite) -> Option<Satellite> {
-    constellation.planes.members.iter().find_map(|plane| {
+    let mut planes = constellation.layout.shells.iter().flat_map(|shell| &shell.members);
+    planes.find_map(|plane| {
         let place = plane.iter().position(|member| *member == satellite)?;
         Some(plane[(place + plane.len() - 1) % plane.len()])
     })

@@ -12,13 +12,19 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod catalogue;
 mod constellation;
 mod coverage;
 mod earth;
 mod elements;
+mod entry;
 mod error;
+mod grouping;
 mod handover;
+mod left_out;
+mod matching;
 mod mesh;
+mod omm;
 mod planes;
 mod shell;
 mod sky;
@@ -30,6 +36,7 @@ pub use constellation::Constellation;
 pub use earth::{EARTH_RADIUS_KM, Earth, LIGHT_KM_PER_S, Station, delay_of_km};
 pub use error::OrbitError;
 pub use handover::Handover;
+pub use left_out::{LeftOut, Reason};
 pub use mesh::Grid;
 pub use planes::Satellite;
 pub use shell::{Shell, Spread};

@@ -1,25 +1,21 @@
 //! Links between satellites.
 
-use core::f64::consts::{PI, TAU};
-
 use crate::constellation::Constellation;
 use crate::earth::EARTH_RADIUS_KM;
 use crate::error::OrbitError;
+use crate::matching::neighbours;
 use crate::planes::{Closure, Planes, Satellite};
 use crate::vector::Vector;
 
 /// Altitude below which the atmosphere bends and attenuates a beam, as in ns-2.
 const GRAZING_KM: f64 = 150.0;
 
-/// Phases that differ by less than this in radians count as equal.
-const SAME_PHASE: f64 = 1e-6;
-
 /// Links between satellites: neighbours in the same plane and in adjacent planes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Grid {
     /// Number of linked satellites ahead and behind in the plane, each.
     pub in_plane: u32,
-    /// Number of planes on either side with a link to their nearest satellite.
+    /// Number of planes on either side with a link to a neighbour.
     pub across: u32,
     /// True for links across a seam: each satellite of the first plane has a link to the nearest of the last plane.
     pub across_seam: bool,
@@ -60,8 +56,8 @@ pub(crate) struct Mesh {
     limit: f64,
     /// True if links within a plane have constant length.
     rigid: bool,
-    /// The two planes at a seam, if links cross it.
-    seam: Option<[Vec<Satellite>; 2]>,
+    /// The last plane before each seam that links cross.
+    seams: Vec<Vec<Satellite>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,14 +70,16 @@ struct Edge {
 enum Kind {
     InPlane,
     Across,
-    /// Link over the seam: the second end is the satellite at this index of the last plane, and changes.
-    Seam(u32),
+    /// Link over a seam: the second end is the satellite at index `place` of the last plane, and changes.
+    Seam {
+        seam: u32,
+        place: u32,
+    },
 }
 
 impl Mesh {
     /// Makes the links of a grid; without a grid there are none.
     pub fn new(constellation: &Constellation, grid: Option<&Grid>) -> Result<Self, OrbitError> {
-        let planes = &constellation.planes;
         let mut mesh = Self {
             edges: Vec::new(),
             lengths_km: Vec::new(),
@@ -89,21 +87,29 @@ impl Mesh {
             around: Vec::new(),
             limit: 1.0,
             rigid: constellation.is_rigid(),
-            seam: None,
+            seams: Vec::new(),
         };
         if let Some(grid) = grid {
             grid.validate()?;
             let sine = libm::sin(grid.latitude_limit_deg.to_radians());
             mesh.limit = sine * sine;
-            planes.members.iter().for_each(|plane| mesh.join_plane(plane, grid.in_plane));
-            (1..=grid.across).for_each(|apart| mesh.join_planes(planes, apart as usize));
-            if grid.across_seam && planes.closure == Closure::Seam {
-                mesh.join_seam(planes);
+            for shell in &constellation.layout.shells {
+                mesh.join_shell(shell, &constellation.layout.phases, grid);
             }
         }
         mesh.lengths_km = vec![f64::NAN; mesh.edges.len()];
         mesh.index(constellation.len());
         Ok(mesh)
+    }
+
+    fn join_shell(&mut self, shell: &Planes, phases: &[f64], grid: &Grid) {
+        shell.members.iter().for_each(|plane| self.join_plane(plane, grid.in_plane));
+        let of_plane = |plane: &Vec<Satellite>| plane.iter().map(|one| phases[*one as usize]).collect();
+        let phases: Vec<Vec<f64>> = shell.members.iter().map(of_plane).collect();
+        (1..=grid.across).for_each(|apart| self.join_planes(shell, &phases, apart as usize));
+        if grid.across_seam && shell.closure == Closure::Seam {
+            self.join_seam(shell);
+        }
     }
 
     fn join_plane(&mut self, plane: &[Satellite], reach: u32) {
@@ -122,24 +128,24 @@ impl Mesh {
         }
     }
 
-    fn join_planes(&mut self, planes: &Planes, apart: usize) {
+    fn join_planes(&mut self, planes: &Planes, phases: &[Vec<f64>], apart: usize) {
         let count = planes.members.len();
         let closes = planes.closure == Closure::Ring && apart * 2 < count;
         let pairs = if closes { count } else { count.saturating_sub(apart) };
         for west in 0..pairs {
-            let (plane, other) = (&planes.members[west], &planes.members[(west + apart) % count]);
-            for (index, satellite) in plane.iter().enumerate() {
-                let peer = other[beside(planes, (*satellite, index), other)];
-                self.edges.push(Edge { ends: [*satellite, peer], kind: Kind::Across });
+            let east = (west + apart) % count;
+            for (a, b) in neighbours(&phases[west], &phases[east], &phases[0]) {
+                let ends = [planes.members[west][a], planes.members[east][b]];
+                self.edges.push(Edge { ends, kind: Kind::Across });
             }
         }
     }
 
     fn join_seam(&mut self, planes: &Planes) {
         let [first, .., last] = planes.members.as_slice() else { return };
-        let edge = |satellite: &Satellite| Edge { ends: [*satellite, last[0]], kind: Kind::Seam(0) };
-        self.edges.extend(first.iter().map(edge));
-        self.seam = Some([first.clone(), last.clone()]);
+        let kind = Kind::Seam { seam: self.seams.len() as u32, place: 0 };
+        self.edges.extend(first.iter().map(|satellite| Edge { ends: [*satellite, last[0]], kind }));
+        self.seams.push(last.clone());
     }
 
     /// Builds the index of each satellite's links.
@@ -180,11 +186,14 @@ impl Mesh {
 
     /// Connects each satellite at the seam to the nearest peer; returns true if one has changed.
     fn reach_across_seam(&mut self, positions: &[Vector]) -> bool {
-        let Some([_, last]) = &self.seam else { return false };
-        let count = last.len() as u32;
+        if self.seams.is_empty() {
+            return false;
+        }
         let mut changed = false;
         for edge in &mut self.edges {
-            let Kind::Seam(place) = &mut edge.kind else { continue };
+            let Kind::Seam { seam, place } = &mut edge.kind else { continue };
+            let last = &self.seams[*seam as usize];
+            let count = last.len() as u32;
             let here = positions[edge.ends[0] as usize];
             let distance = |place: u32| (positions[last[place as usize] as usize] - here).length();
             let start = *place;
@@ -222,19 +231,6 @@ impl Mesh {
             _ => None,
         }
     }
-}
-
-/// Returns the index in plane `other` of the satellite adjacent to `satellite`, which has `index` in its plane. Of two at equal
-/// distance it is the one with the same index.
-fn beside(planes: &Planes, (satellite, index): (Satellite, usize), other: &[Satellite]) -> usize {
-    let phase = planes.phases[satellite as usize];
-    let distance = |place: usize| {
-        let apart = libm::fabs(planes.phases[other[place] as usize] - phase);
-        if apart > PI { TAU - apart } else { apart }
-    };
-    let same = index.min(other.len() - 1);
-    let nearest = (0..other.len()).min_by(|a, b| distance(*a).total_cmp(&distance(*b))).unwrap_or(same);
-    if distance(same) <= distance(nearest) + SAME_PHASE { same } else { nearest }
 }
 
 /// True if the beam between two satellites stays above the atmosphere.

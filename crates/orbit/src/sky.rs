@@ -136,26 +136,42 @@ impl<'a> Sky<'a> {
         (0..self.serving.len()).try_for_each(|station| self.serve(station))
     }
 
-    /// Selects the satellites that serve a station.
+    /// Selects the satellites that serve a station: all for a gateway or if paths select them, else one of each shell.
     fn serve(&mut self, station: usize) -> Result<(), OrbitError> {
-        let in_view = self.coverage.in_view(station);
+        let seen = self.coverage.in_view(station).iter().copied();
+        let usable = seen.filter_map(|seen| Some((self.shell_of(seen.satellite)?, seen)));
+        let mut usable: Vec<(u32, Seen)> = usable.collect();
         let served = |seen: &Seen| (seen.satellite, seen.range_km);
         if self.gateways[station] || self.rules.handover.margin_km().is_some() {
             self.serving[station].clear();
-            self.serving[station].extend(in_view.iter().map(served));
+            self.serving[station].extend(usable.iter().map(|(_, seen)| served(seen)));
             return Ok(());
         }
-        let usable: Vec<Seen> =
-            in_view.iter().copied().filter(|seen| self.is_usable(seen.satellite)).collect();
+        usable.retain(|(_, seen)| self.is_usable(seen.satellite));
+        usable.sort_by_key(|(shell, seen)| (*shell, seen.satellite));
         let remains = |satellite| {
             let now = (self.now, self.rules.step);
             self.coverage.remains(self.constellation, (station, satellite), now, LONGEST_PASS)
         };
-        let present = self.serving[station].first().map(|(satellite, _)| *satellite);
-        let chosen = self.rules.handover.choose(self.constellation, present, &usable, remains)?;
-        self.serving[station].clear();
-        self.serving[station].extend(usable.iter().filter(|seen| Some(seen.satellite) == chosen).map(served));
+        let mut serving = Vec::new();
+        for of_shell in usable.chunk_by(|a, b| a.0 == b.0) {
+            let before = self.serving[station].iter().map(|(satellite, _)| *satellite);
+            let present = before.clone().find(|before| self.shell_of(*before) == Some(of_shell[0].0));
+            let seen: Vec<Seen> = of_shell.iter().map(|(_, seen)| *seen).collect();
+            let chosen = self.rules.handover.choose(self.constellation, present, &seen, remains)?;
+            serving.extend(seen.iter().filter(|seen| Some(seen.satellite) == chosen).map(served));
+        }
+        self.serving[station] = serving;
         Ok(())
+    }
+
+    /// Returns the shell whose links reach a satellite; `None` if none do. Without links all satellites count as one shell.
+    fn shell_of(&self, satellite: Satellite) -> Option<u32> {
+        if self.rules.grid.is_some() {
+            self.constellation.layout.shell_of[satellite as usize]
+        } else {
+            Some(0)
+        }
     }
 
     /// True if a bent-pipe satellite is also in view of a gateway.
@@ -192,7 +208,7 @@ impl<'a> Sky<'a> {
         self.coverage.place(station)
     }
 
-    /// Returns the satellites that serve a station, with distances in km: at most one unless it is a gateway, or paths select it.
+    /// Returns the satellites that serve a station, with distances in km: at most one of each shell, unless it is a gateway or paths select it.
     pub fn serving(&self, station: usize) -> &[(Satellite, f64)] {
         &self.serving[station]
     }

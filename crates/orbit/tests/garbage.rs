@@ -17,7 +17,7 @@ fn summed(line: &str) -> String {
 }
 
 fn read(text: &str) {
-    let constellation = match Constellation::from_elements(text) {
+    let constellation = match Constellation::from_elements(text, None, Duration::ZERO) {
         Ok(constellation) => constellation,
         Err(OrbitError::Elements { line, .. }) => {
             assert!(line >= 1 && line <= text.lines().count().max(1), "line {line} of {text:?}");

@@ -310,7 +310,7 @@ fn two_line_elements_fly_like_the_shell_that_they_describe() {
             text += &format!("{}\n{}\n", line(first), line(second));
         }
     }
-    let constellation = Constellation::from_elements(&text).unwrap();
+    let constellation = Constellation::from_elements(&text, None, Duration::ZERO).unwrap();
     assert_eq!((constellation.len(), constellation.name(12)), (22, "90012"));
     for second in [0, 3_000, 80_000] {
         let mut positions = Vec::new();

@@ -363,7 +363,7 @@ impl Checker<'_> {
             let found = format!("{} planes of {} satellites", shell.planes, shell.per_plane);
             return self.mistake(format!("{path}.planes"), found, "at most 100000 satellites");
         }
-        let flies = group.fly().and_then(|satellites| {
+        let flies = group.fly(self.scenario.duration).and_then(|satellites| {
             group.sky(&satellites, &self.scenario.ground_stations())?;
             Ok(satellites)
         });
@@ -391,7 +391,7 @@ impl Checker<'_> {
                 self.mistake(key, found, accepted);
             }
             Err(error) => {
-                self.mistake(format!("{path}.file"), error.to_string(), "two-line elements that fly");
+                self.mistake(format!("{path}.file"), error.to_string(), "elements that fly");
             }
         }
     }

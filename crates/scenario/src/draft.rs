@@ -261,7 +261,7 @@ impl Draft {
 
     /// Loads the element file of a constellation: a built-in one, or a path relative to the scenario's folder.
     fn load_elements(&self, group: &mut ConstellationGroup, report: &mut Report) {
-        let Orbits::Elements { file, text } = &mut group.orbits else { return };
+        let Orbits::Elements { file, text, .. } = &mut group.orbits else { return };
         if let Some(built_in) = embedded::text(ELEMENTS, file) {
             *text = built_in.into();
             return;
@@ -279,7 +279,7 @@ impl Draft {
                 place: entry.node.place.clone(),
                 key,
                 found: format!("\"{file}\" ({error})"),
-                accepted: format!("a file of two-line elements, or {}", quoted.join(", ")),
+                accepted: format!("a file of two-line elements or OMM, or {}", quoted.join(", ")),
                 suggestion: None,
             }),
         }

@@ -11,6 +11,7 @@ mod algorithm;
 mod buffer;
 mod builtin;
 mod check;
+mod column;
 mod connection;
 pub mod deployment;
 mod describe;
@@ -21,7 +22,9 @@ mod error;
 mod file;
 mod form;
 mod kinds;
+mod loss_rate;
 mod meanings;
+mod measured;
 mod members;
 mod model;
 mod network;
@@ -55,8 +58,8 @@ pub use routing::{NextHop, RoutingTable};
 pub use series::{Deliveries, Recordings, Repeat, Series};
 pub use shared::shared_channel;
 pub use sky::{
-    ConstellationGroup, InFlight, Moment, Orbits, Position, SkyLink, SkyNode, SkyPath, SkyPlan, Turn,
-    sky_as_links, sky_paths,
+    ConstellationGroup, InFlight, Moment, Orbits, Position, SkyLink, SkyLinks, SkyNode, SkyPath, SkyPlan,
+    Turn, sky_as_links, sky_paths,
 };
 pub use split::{Datapath, Opening, Side, Split};
 pub use suggest::did_you_mean;

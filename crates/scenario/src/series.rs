@@ -6,8 +6,12 @@ use std::sync::Arc;
 use bentpipe_base::{Duration, Instant};
 use bentpipe_net::{Outage, Outages};
 
+pub(crate) use crate::column::Wrong;
+pub use crate::column::{Repeat, Series};
 use crate::embedded::{SERIES, text};
 use crate::file::read_text;
+use crate::measured::{self, Cell, Row, is_missing};
+use crate::unit::since_1970;
 
 /// Maximum number of rows of a time series, and of opportunities of a trace.
 const MOST_ROWS: usize = 1_000_000;
@@ -30,38 +34,6 @@ pub struct Recordings {
     pub(crate) gaps: (Vec<(Duration, Duration)>, Option<Duration>),
 }
 
-/// Time series: one column of a CSV file over another one that holds times.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Series {
-    /// Path of the file in the scenario.
-    pub file: String,
-    /// Name of the column, from the header line.
-    pub column: String,
-    /// Unit of the column; empty if it has none, or if the fields include it.
-    pub unit: String,
-    /// Factor that the numbers of the column are multiplied by.
-    pub factor: f64,
-    /// Name of the time column; empty for the first column.
-    pub time: String,
-    /// Unit of the times, if they are numbers.
-    pub time_unit: Duration,
-    /// Time when the series repeats.
-    pub repeat: Repeat,
-    /// Folder that the file's path is relative to.
-    pub(crate) folder: PathBuf,
-}
-
-/// Time when a series repeats.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Repeat {
-    /// Never: the last row holds for the rest of the run.
-    Never,
-    /// After the last row, which lasts as long as the row before it.
-    AtEnd,
-    /// After this period.
-    Every(Duration),
-}
-
 /// Packet-delivery trace: each line is a time in whole milliseconds at which the link carries 1504 bytes.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Deliveries {
@@ -71,37 +43,6 @@ pub struct Deliveries {
     pub repeat: bool,
     /// Folder that the file's path is relative to.
     pub(crate) folder: PathBuf,
-}
-
-impl Default for Series {
-    /// Returns a series without a file, with times in seconds in the first column.
-    fn default() -> Self {
-        Self {
-            file: String::new(),
-            column: String::new(),
-            unit: String::new(),
-            factor: 1.0,
-            time: String::new(),
-            time_unit: Duration::from_secs(1),
-            repeat: Repeat::Never,
-            folder: PathBuf::new(),
-        }
-    }
-}
-
-/// Mistake in a file, with its line, what was found and what is accepted.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Wrong {
-    /// Line number from 1.
-    pub line: usize,
-    pub found: String,
-    pub accepted: String,
-}
-
-impl Wrong {
-    fn new(line: usize, found: impl Into<String>, accepted: impl Into<String>) -> Self {
-        Self { line, found: found.into(), accepted: accepted.into() }
-    }
 }
 
 /// Maximum number of reported mistakes per file.
@@ -121,117 +62,84 @@ pub(crate) fn text_of(folder: &Path, file: &str) -> Result<(Arc<str>, String), S
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Field {
     pub line: usize,
+    pub column: usize,
     pub at: Duration,
     pub text: String,
 }
 
-/// Reads the fields of a series in a CSV file, the first at time zero. Also returns the time between the last two rows. Empty
-/// fields are left out: the value does not change.
-pub(crate) fn fields(series: &Series, text: &str) -> Result<(Vec<Field>, Duration), Vec<Wrong>> {
-    let head = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or("");
-    let delimiter =
-        [b',', b';', b'\t'].into_iter().find(|byte| head.as_bytes().contains(byte)).unwrap_or(b',');
-    let mut reader = csv::ReaderBuilder::new()
-        .delimiter(delimiter)
-        .comment(Some(b'#'))
-        .flexible(true)
-        .trim(csv::Trim::All)
-        .from_reader(text.as_bytes());
-    let names = reader.headers().map_err(|error| vec![unreadable(&error)])?.clone();
-    let column = |wanted: &str| names.iter().position(|name| name == wanted);
-    let missing = |wanted: &str| {
-        let names: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
-        vec![Wrong::new(1, format!("no column \"{wanted}\""), names.join(", "))]
-    };
-    let value = column(&series.column).ok_or_else(|| missing(&series.column))?;
-    let time =
-        if series.time.is_empty() { 0 } else { column(&series.time).ok_or_else(|| missing(&series.time))? };
-    let (mut found, mut wrong) = (Vec::new(), Vec::new());
-    let (mut first, mut last) = (None, None);
-    let mut step = Duration::ZERO;
-    for record in reader.records() {
-        let record = match record {
-            Ok(record) => record,
-            Err(error) => {
-                wrong.push(unreadable(&error));
-                break;
-            }
-        };
-        let line = record.position().map_or(0, |position| position.line() as usize);
-        match row(series, (record.get(time), record.get(value)), (line, &mut first, &mut last)) {
-            Ok((field, since)) => {
-                step = since;
-                found.extend(field);
+/// Fields of a series.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    /// Fields in the order of time, the first at time zero.
+    pub fields: Vec<Field>,
+    /// Time between the last two rows.
+    pub step: Duration,
+    /// Unit of the values, if the format defines it.
+    pub unit: &'static str,
+}
+
+/// Reads the fields of a series in a file. Fields without a measurement are left out: the value does not change. Before the first
+/// one its value holds.
+pub(crate) fn fields(series: &Series, text: &str) -> Result<Fields, Vec<Wrong>> {
+    let measured = measured::read(series, text)?;
+    let unit = measured.seconds.unwrap_or(series.time_unit.as_secs_f64());
+    let (mut fields, mut wrong): (Vec<Field>, Vec<Wrong>) = (Vec::new(), Vec::new());
+    let (mut first, mut last, mut step) = (None, None, Duration::ZERO);
+    let rows = measured.rows.len();
+    if rows > MOST_ROWS {
+        let accepted = format!("at most {MOST_ROWS}");
+        return Err(vec![Wrong::new((measured.rows[MOST_ROWS].line, 1), format!("{rows} rows"), accepted)]);
+    }
+    for (index, row) in measured.rows.into_iter().enumerate() {
+        match time(series, (index, &row), (unit, &mut first, last)) {
+            Ok(at) => {
+                step = last.replace(at).map_or(Duration::ZERO, |last| at.saturating_sub(last));
+                let Row { line, value: Cell { column, text }, .. } = row;
+                if !is_missing(&text, &series.missing) {
+                    let at = if fields.is_empty() { Duration::ZERO } else { at };
+                    fields.push(Field { line, column, at, text });
+                }
             }
             Err(mistake) => wrong.push(mistake),
-        }
-        if found.len() > MOST_ROWS {
-            wrong.push(Wrong::new(
-                line,
-                format!("more than {MOST_ROWS} rows"),
-                format!("at most {MOST_ROWS}"),
-            ));
         }
         if wrong.len() >= TOLD {
             break;
         }
     }
-    if found.is_empty() && wrong.is_empty() {
-        wrong.push(Wrong::new(
-            1,
-            "no rows",
-            "a line with the names of the columns, and at least one below it",
-        ));
+    if fields.is_empty() && wrong.is_empty() {
+        let found = if rows == 0 { "no rows".to_owned() } else { format!("{rows} rows without a value") };
+        let accepted = "a line with the names of the columns, and at least one value below it";
+        wrong.push(Wrong::new((1, 1), found, accepted));
     }
-    if wrong.is_empty() { Ok((found, step)) } else { Err(wrong) }
+    if wrong.is_empty() { Ok(Fields { fields, step, unit: measured.unit }) } else { Err(wrong) }
 }
 
-/// Reads one row: its field unless empty, and the time since the previous row.
-fn row(
+/// Returns the time of a row after the first one, which must be after that of the row before.
+fn time(
     series: &Series,
-    (time, value): (Option<&str>, Option<&str>),
-    (line, first, last): (usize, &mut Option<f64>, &mut Option<Duration>),
-) -> Result<(Option<Field>, Duration), Wrong> {
-    let found = time.unwrap_or_default();
-    let seconds = seconds(found, series.time_unit).ok_or_else(|| {
-        let accepted = "a time: a number, or a date such as 2026-11-23T12:00:00Z";
-        Wrong::new(line, format!("\"{found}\""), accepted)
-    })?;
+    (index, row): (usize, &Row),
+    (unit, first, last): (f64, &mut Option<f64>, Option<Duration>),
+) -> Result<Duration, Wrong> {
+    if let Some(every) = series.every.filter(|_| row.time.column == 0) {
+        return Ok(every * index as u64);
+    }
+    let Cell { column, text } = &row.time;
+    let wrong = |accepted: &str| Wrong::new((row.line, *column), format!("\"{text}\""), accepted);
+    let seconds = seconds(text, unit)
+        .ok_or_else(|| wrong("a time: a number, or a date such as 2026-11-23T12:00:00Z"))?;
     let at = Duration::from_secs_f64(seconds - *first.get_or_insert(seconds));
-    let since = match *last {
-        Some(last) if at <= last => {
-            return Err(Wrong::new(line, format!("\"{found}\""), "a time after that of the row before"));
-        }
-        Some(last) => at.saturating_sub(last),
-        None => Duration::ZERO,
-    };
-    let is_first = last.replace(at).is_none();
-    let text = value.unwrap_or_default();
-    let is_empty = text.is_empty() || text.eq_ignore_ascii_case("nan");
-    if is_first && is_empty {
-        return Err(Wrong::new(
-            line,
-            format!("\"{text}\""),
-            "a value: only later rows may leave it as it was",
-        ));
+    match last {
+        Some(last) if at <= last => Err(wrong("a time after that of the row before")),
+        _ => Ok(at),
     }
-    Ok(((!is_empty).then(|| Field { line, at, text: text.to_owned() }), since))
 }
 
-/// Returns the seconds of a number, or of a date since 1970.
-fn seconds(text: &str, unit: Duration) -> Option<f64> {
+/// Returns the seconds of a number whose unit is `unit` seconds, or of a date since 1970.
+fn seconds(text: &str, unit: f64) -> Option<f64> {
     match text.parse::<f64>() {
-        Ok(number) => Some(number * unit.as_secs_f64()).filter(|seconds| seconds.is_finite()),
-        Err(_) => {
-            let date = humantime::parse_rfc3339_weak(text.trim_end_matches("+00:00")).ok()?;
-            Some(date.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs_f64())
-        }
+        Ok(number) => Some(number * unit).filter(|seconds| seconds.is_finite()),
+        Err(_) => since_1970(text).map(Duration::as_secs_f64),
     }
-}
-
-fn unreadable(error: &csv::Error) -> Wrong {
-    let line = error.position().map_or(1, |position| position.line() as usize);
-    Wrong::new(line, error.to_string(), "lines of fields, separated by commas, semicolons or tabs")
 }
 
 /// Reads the milliseconds of a packet-delivery trace.
@@ -242,12 +150,12 @@ pub(crate) fn deliveries(text: &str) -> Result<Vec<u32>, Vec<Wrong>> {
         match line.trim().parse::<u32>() {
             Err(_) => {
                 let accepted = "a whole number of milliseconds from 0 to 4294967295, one on each line";
-                wrong.push(Wrong::new(line_number, format!("\"{}\"", line.trim()), accepted));
+                wrong.push(Wrong::new((line_number, 1), format!("\"{}\"", line.trim()), accepted));
             }
             Ok(at) if millis.last().is_some_and(|last| at < *last) => {
                 let last = millis.last().copied().unwrap_or_default();
                 wrong.push(Wrong::new(
-                    line_number,
+                    (line_number, 1),
                     at.to_string(),
                     format!("{last} or more, as on the line before"),
                 ));
@@ -256,7 +164,11 @@ pub(crate) fn deliveries(text: &str) -> Result<Vec<u32>, Vec<Wrong>> {
         }
         if millis.len() > MOST_OPPORTUNITIES {
             let accepted = format!("at most {MOST_OPPORTUNITIES}");
-            wrong.push(Wrong::new(line_number, format!("more than {MOST_OPPORTUNITIES} lines"), accepted));
+            wrong.push(Wrong::new(
+                (line_number, 1),
+                format!("more than {MOST_OPPORTUNITIES} lines"),
+                accepted,
+            ));
         }
         if wrong.len() >= TOLD || millis.len() > MOST_OPPORTUNITIES {
             break;
@@ -264,7 +176,7 @@ pub(crate) fn deliveries(text: &str) -> Result<Vec<u32>, Vec<Wrong>> {
     }
     if wrong.is_empty() && millis.last().is_none_or(|last| *last == 0) {
         let line = millis.len().max(1);
-        wrong.push(Wrong::new(line, "no opportunity after 0 ms", "a trace whose last line is above 0"));
+        wrong.push(Wrong::new((line, 1), "no opportunity after 0 ms", "a trace whose last line is above 0"));
     }
     if wrong.is_empty() { Ok(millis) } else { Err(wrong) }
 }
@@ -313,7 +225,7 @@ mod tests {
     }
 
     fn read(series: &Series, text: &str) -> Vec<(f64, String)> {
-        let (fields, _) = fields(series, text).unwrap();
+        let fields = fields(series, text).unwrap().fields;
         fields.into_iter().map(|field| (field.at.as_secs_f64(), field.text)).collect()
     }
 
@@ -337,6 +249,21 @@ mod tests {
         assert_eq!(of(["15", "40"], Duration::from_millis(1)), 0.025);
         assert_eq!(of(["2026-11-23T12:00:00Z", "2026-11-23T12:00:01.5Z"], second), 1.5);
         assert_eq!(of(["2026-11-23 12:00:00", "2026-11-23 12:01:00+00:00"], second), 60.0);
+        assert_eq!(of(["2026-11-23T23:59:00-05:00", "2026-11-24T06:00:00+01:00"], second), 60.0);
+    }
+
+    #[test]
+    fn the_first_value_holds_from_the_beginning() {
+        let lost = Series { missing: vec!["-1".into()], ..series("v") };
+        let expected = [(0.0, "7".to_owned()), (3.0, "9".to_owned())];
+        assert_eq!(read(&lost, "t,v\n5,-1\n6,7\n7,-1\n8,9\n"), expected);
+    }
+
+    #[test]
+    fn rows_without_times_follow_one_another() {
+        let every = Series { every: Some(Duration::from_millis(10)), ..series("1") };
+        let expected = [(0.0, "12".to_owned()), (0.01, "16".to_owned()), (0.03, "14".to_owned())];
+        assert_eq!(read(&every, "12\n16\n-\n14\n"), expected);
     }
 
     #[test]
@@ -345,7 +272,7 @@ mod tests {
             fields(&series("v"), text).unwrap_err().into_iter().map(|wrong| wrong.line).collect::<Vec<_>>()
         };
         assert_eq!(lines("t,v\n0,1\nx,2\n1,3\n1,4\n"), [3, 5]);
-        assert_eq!(lines("t,v\n0,\n1,2\n"), [2], "the first must say something");
+        assert_eq!(lines("t,v\n0,\n1,NA\n"), [1], "no row says something");
         assert_eq!(lines("t,w\n0,1\n"), [1]);
         assert_eq!(lines("t,v\n"), [1]);
         assert_eq!(lines(""), [1]);
@@ -353,7 +280,7 @@ mod tests {
         let wrong = fields(&series("v"), "t,w\n0,1\n").unwrap_err();
         assert_eq!(
             (wrong[0].found.as_str(), wrong[0].accepted.as_str()),
-            ("no column \"v\"", "\"t\", \"w\"")
+            ("no column \"v\"", "\"t\", \"w\", or a number from 1 to 2")
         );
     }
 

@@ -279,7 +279,7 @@ impl<'a> Topology<'a> {
             let (from, to) = (self.station_name(from).to_string(), self.station_name(to).to_string());
             return Err(TopologyError::NeverJoined { constellation: constellation.clone(), from, to });
         }
-        let satellites = group.fly().map_err(refused)?;
+        let satellites = group.fly(scenario.duration).map_err(refused)?;
         let first = self.node_count() as NodeId;
         let mut graph = Graph::clone(&self.graph);
         for link in &plan.links {

@@ -176,7 +176,10 @@ fn elements_that_are_none() {
         missing.starts_with("world.toml:4:8: constellation.sky.file: found \"no-such.tle\" ("),
         "{missing}"
     );
-    assert!(missing.ends_with("accepted: a file of two-line elements, or \"starlink-shell\""), "{missing}");
+    assert!(
+        missing.ends_with("accepted: a file of two-line elements or OMM, or \"starlink-shell\""),
+        "{missing}"
+    );
     let path = std::env::temp_dir().join(format!("bentpipe-mistakes-{}.tle", std::process::id()));
     let line = "1 00005U 58002B   00179.78495062  .00000023  00000-0  28098-4 0  4754";
     std::fs::write(&path, format!("{line}\n2 00005\n")).unwrap();
@@ -184,8 +187,8 @@ fn elements_that_are_none() {
     std::fs::remove_file(&path).unwrap();
     assert_eq!(
         bad,
-        "world.toml:4:8: constellation.sky.file: found line 1: found checksum 4, but the line adds up to 3, accepted: two-line \
-         elements that fly"
+        "world.toml:4:8: constellation.sky.file: found line 1: found checksum 4, but the line adds up to 3, accepted: elements \
+         that fly"
     );
 }
 

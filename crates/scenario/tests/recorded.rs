@@ -70,14 +70,15 @@ fn mistakes_stand_where_the_file_has_them() {
     let error = recorded(&CSV.replace("90", "fast").replace("1.5", "150")).unwrap_err();
     assert_eq!(
         error,
-        "FOLDER/link.csv:4:1: link.satellite.rate.file: found \"fast Mbit/s\", accepted: a rate above 0 such as \"10 Mbit/s\" (bit/s, kbit/s, \
+        "FOLDER/link.csv:4:6: link.satellite.rate.file: found \"fast Mbit/s\", accepted: a rate above 0 such as \"10 Mbit/s\" (bit/s, kbit/s, \
          Mbit/s, Gbit/s)\n\
-         FOLDER/link.csv:3:1: link.satellite.loss.file: found \"150 %\", accepted: a probability from 0 to 1 such as 1e-4"
+         FOLDER/link.csv:3:11: link.satellite.loss.file: found \"150 %\", accepted: a probability from 0 to 1 such as 1e-4"
     );
     let error = recorded(&CSV.replace("down", "fall")).unwrap_err();
     assert_eq!(
         error,
-        "FOLDER/link.csv:1:1: link.satellite.rate.file: found no column \"down\", accepted: \"t\", \"fall\", \"up\", \"rtt\", \"lost\""
+        "FOLDER/link.csv:1:1: link.satellite.rate.file: found no column \"down\", accepted: \"t\", \"fall\", \"up\", \"rtt\", \"lost\", or a number \
+         from 1 to 5"
     );
     let error = recorded("t,down,up,rtt,lost\n0,0,1,1,0\n").unwrap_err();
     assert!(error.contains("link.csv:1:1: link.satellite.rate.file: found only zeros"), "{error}");

@@ -120,7 +120,7 @@ fn link_change() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "rate=[[\"0 s\", \"10 Mbit/s\"], [\"20 s\", \"5 Mbit/s\"]]",
         "rate={ mean = \"10 Mbit/s\", amplitude = \"1234567 bit/s\", period = \"1 h\", phase = \"7 ns\" }",
-        "delay-one-way.table=[[\"0 s\", \"5 ms\"], [\"1 s\", \"8593750 ns\"]]",
+        "delay-one-way.table=[[\"0 s\", \"5 ms\"], [\"1 s\", \"8.59375 ms\"]]",
         "queue=33 kB",
         "queue=fq-codel",
         "queue={ kind = \"fq-codel\", fair-by = \"destination\" }",
@@ -143,7 +143,7 @@ fn link_change() -> impl Strategy<Value = &'static str> {
         "arq=selective-repeat",
         "arq.retries=77",
         "fec=reed-solomon",
-        "fec={ k = 7, n = 9, flush = \"1234567 ns\" }",
+        "fec={ k = 7, n = 9, flush = \"1.234567 ms\" }",
         "medium.replicas=3",
         "modem=dvb-s2",
         "modem={ kind = \"dvb-s2x\", modcod = \"64apsk 5/6\", symbol-rate = \"1234567 Bd\" }",

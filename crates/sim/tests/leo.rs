@@ -23,7 +23,7 @@ fn verified(scenario: &Scenario) -> Outcome {
 /// The path between the first two ground stations.
 fn path(scenario: &Scenario) -> PathTable {
     let group = &scenario.constellations[0];
-    let constellation = group.fly().unwrap();
+    let constellation = group.fly(scenario.duration).unwrap();
     sky_paths(scenario, (group, &constellation), &[(0, 1)]).unwrap().remove(0).table
 }
 

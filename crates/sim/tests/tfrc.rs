@@ -4,6 +4,7 @@ use bentpipe_base::Instant;
 use bentpipe_outcome::{LinkEvent, Observer, Outcome, Passing};
 use bentpipe_scenario::{Draft, Scenario};
 use bentpipe_sim::{RunOptions, run, run_observed};
+use bentpipe_trace::Event;
 
 /// Five streams, and five flows of TCP with SACK that keep their algorithm, over 10 Mbit/s and 100 ms.
 fn world(changes: &[&str]) -> Scenario {
@@ -58,6 +59,45 @@ fn mean_and_variation(bytes: &[f64]) -> (f64, f64) {
     let mean = counted.iter().sum::<f64>() / counted.len() as f64;
     let variance = counted.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / counted.len() as f64;
     (mean, variance.sqrt() / mean)
+}
+
+/// Packets that each end sent and received.
+#[derive(Default)]
+struct AtEnds([[u32; 2]; 2]);
+
+impl Observer for AtEnds {
+    fn on_end(&mut self, _: Instant, end: u32, event: &Event) {
+        match event {
+            Event::Sent(_) => self.0[end as usize % 2][0] += 1,
+            Event::Received(_) => self.0[end as usize % 2][1] += 1,
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn packets_without_tcp_are_observed_at_both_ends() {
+    for transport in ["udp", "tfrc", "stp", "sctp"] {
+        let mut draft = Draft::load("geo-single").expect("it is built in");
+        let transport = format!("flow.bulk.transport={transport}");
+        let traffic = "flow.bulk.traffic={ kind = 'cbr', rate = '100 kbit/s' }";
+        for change in ["duration=20 s", "link.satellite.loss=none", traffic, &transport] {
+            draft.set(change).expect("a well-formed change");
+        }
+        let scenario = draft.scenario().unwrap_or_else(|error| panic!("{error}"));
+        let mut ends = AtEnds::default();
+        run_observed(&scenario, &RunOptions::default(), &mut ends).expect("a world");
+        let [[sent, heard], [answered, received]] = ends.0;
+        assert!(
+            sent > 100 && received > sent * 9 / 10 && received <= sent,
+            "{transport}: {ends:?}",
+            ends = ends.0
+        );
+        assert!(
+            heard <= answered && (answered > 0) == (transport != "flow.bulk.transport=udp"),
+            "{transport}"
+        );
+    }
 }
 
 /// RFC 5348 section 1: a fair share beside TCP, generally within a factor of two, and much less variation over time.

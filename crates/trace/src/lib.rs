@@ -5,12 +5,14 @@
 
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
+mod datagram;
 mod event;
 mod frame;
 mod json_lines;
 mod packet_log;
 mod pcapng;
 
+pub use datagram::Protocol;
 pub use event::{DropCause, Event, Record, Sink};
 pub use frame::{Endpoint, Framer, From};
 pub use json_lines::JsonLines;

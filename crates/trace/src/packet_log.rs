@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use bentpipe_base::{Flags, Instant, Segment};
 
-use crate::{Capture, Endpoint, Framer, From};
+use crate::{Capture, Endpoint, Framer, From, Protocol};
 
 /// Place where a packet was captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +31,8 @@ pub struct PacketLog<W> {
     strangers: u32,
     connections: BTreeMap<u32, Followed>,
     packet: Vec<u8>,
+    /// Number of packets without TCP.
+    datagrams: u16,
     failed: Option<io::Error>,
 }
 
@@ -42,13 +44,19 @@ struct Pair {
 }
 
 impl Pair {
-    /// Makes the framer of a connection. Host `n` has the address 10.0.0.0 + n + 1. Openers use ports from 49152 upwards.
-    /// Listeners use port 5001 for the first connection between two hosts, 5002 for the next.
+    /// Makes the framer of a connection.
     fn framer(self, earlier: u16) -> Framer {
+        let [opener, listener] = self.endpoints(earlier);
+        Framer::new(opener, listener)
+    }
+
+    /// Returns the ends of a connection. Host `n` has the address 10.0.0.0 + n + 1. Openers use ports from 49152 upwards. Listeners
+    /// use port 5001 for the first connection between two hosts, 5002 for the next.
+    fn endpoints(self, earlier: u16) -> [Endpoint; 2] {
         let [opener, listener] =
             self.hosts.map(|host| (0x0a00_0000 | (host.wrapping_add(1) & 0x00ff_ffff)).to_be_bytes());
         let opener = Endpoint { address: opener, port: 49_152 + earlier % 16_384 };
-        Framer::new(opener, Endpoint { address: listener, port: 5_001 + self.ordinal })
+        [opener, Endpoint { address: listener, port: 5_001 + self.ordinal }]
     }
 }
 
@@ -74,7 +82,15 @@ impl<W: Write> PacketLog<W> {
             pair
         };
         let places = hosts.into_iter().map(pair).collect();
-        Self { capture, places, strangers, connections: BTreeMap::new(), packet: Vec::new(), failed: None }
+        Self {
+            capture,
+            places,
+            strangers,
+            connections: BTreeMap::new(),
+            packet: Vec::new(),
+            datagrams: 0,
+            failed: None,
+        }
     }
 
     /// Writes a segment as a packet. After an error nothing more is written; [`PacketLog::finish`] returns the error.
@@ -82,6 +98,23 @@ impl<W: Write> PacketLog<W> {
         if self.failed.is_none() {
             self.failed = self.write(at, seen, segment).err();
         }
+    }
+
+    /// Writes a packet of `bytes` bytes without TCP. After an error nothing more is written; [`PacketLog::finish`] returns the
+    /// error.
+    pub fn datagram(&mut self, at: Instant, seen: Seen, (protocol, bytes): (Protocol, u32)) {
+        if self.failed.is_some() {
+            return;
+        }
+        let pair = self.pair(seen.connection);
+        let [opener, listener] = pair.endpoints(0);
+        let ends = if seen.from == From::Opener { [opener, listener] } else { [listener, opener] };
+        self.packet.clear();
+        self.datagrams = self.datagrams.wrapping_add(1);
+        protocol.headers(ends, (self.datagrams, bytes), &mut self.packet);
+        let omitted = bytes.saturating_sub(self.packet.len() as u32);
+        let packet = (&self.packet[..], omitted);
+        self.failed = self.capture.commented(at, seen.interface, packet, protocol.comment()).err();
     }
 
     /// Returns the flushed writer.
@@ -93,10 +126,13 @@ impl<W: Write> PacketLog<W> {
         self.capture.finish()
     }
 
-    fn write(&mut self, at: Instant, seen: Seen, segment: &Segment) -> io::Result<()> {
-        let number = seen.connection;
+    fn pair(&self, number: u32) -> Pair {
         let own = Pair { hosts: [0, 1].map(|end| self.strangers + 2 * number + end), ordinal: 0 };
-        let pair = self.places.get(number as usize).copied().unwrap_or(own);
+        self.places.get(number as usize).copied().unwrap_or(own)
+    }
+
+    fn write(&mut self, at: Instant, seen: Seen, segment: &Segment) -> io::Result<()> {
+        let (number, pair) = (seen.connection, self.pair(seen.connection));
         let first = || Followed { framer: pair.framer(0), under_way: false, earlier: 0 };
         let connection = self.connections.entry(number).or_insert_with(first);
         let opens = segment.flags.contains(Flags::SYN) && seen.from == From::Opener;
@@ -114,6 +150,33 @@ impl<W: Write> PacketLog<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packets_without_tcp_have_the_headers_of_their_protocols() {
+        let capture = || Capture::new(Vec::new(), "us", ["place"]).unwrap();
+        let empty = capture().finish().unwrap().len();
+        for (protocol, number, written) in
+            [(Protocol::Udp, 17, 28), (Protocol::Sctp, 132, 32), (Protocol::Other("stp"), 253, 20)]
+        {
+            let mut log = PacketLog::new(capture(), vec![[0, 7]]);
+            let seen = Seen { interface: 0, connection: 0, from: From::Listener };
+            log.datagram(Instant::ZERO, seen, (protocol, 1_028));
+            let bytes = log.finish().unwrap();
+            let word = |at: usize| u32::from_le_bytes(bytes[empty + at..][..4].try_into().unwrap());
+            assert_eq!([word(20), word(24)], [written, 1_028], "{protocol:?}");
+            let packet = &bytes[empty + 28..][..written as usize];
+            assert_eq!((packet[9], &packet[2..4]), (number, &1_028_u16.to_be_bytes()[..]));
+            assert_eq!(packet[12..20], [10, 0, 0, 8, 10, 0, 0, 1]);
+            let header = etherparse::Ipv4HeaderSlice::from_slice(packet).unwrap().to_header();
+            assert_eq!(header.header_checksum, header.calc_header_checksum());
+            if number == 17 {
+                let port = |at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
+                assert_eq!([port(20), port(22), port(24)], [5_001, 49_152, 1_008]);
+            }
+            let text = String::from_utf8_lossy(&bytes[empty..]).into_owned();
+            assert_eq!(text.contains("stp"), number == 253);
+        }
+    }
 
     #[test]
     fn hosts_have_addresses_and_connections_ports() {

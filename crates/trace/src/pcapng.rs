@@ -22,6 +22,7 @@ const RAW_IP: u16 = 101;
 /// Option codes of the written blocks.
 mod option {
     pub const END: u16 = 0;
+    pub const COMMENT: u16 = 1;
     pub const HARDWARE_OR_NAME: u16 = 2;
     pub const APPLICATION: u16 = 4;
     pub const RESOLUTION: u16 = 9;
@@ -68,7 +69,21 @@ impl<W: Write> Capture<W> {
     ///
     /// # Errors
     /// Errors of the underlying writer.
-    pub fn packet(&mut self, at: Instant, interface: u32, (bytes, omitted): (&[u8], u32)) -> io::Result<()> {
+    pub fn packet(&mut self, at: Instant, interface: u32, packet: (&[u8], u32)) -> io::Result<()> {
+        self.commented(at, interface, packet, "")
+    }
+
+    /// As [`Capture::packet`], with a comment unless it is empty.
+    ///
+    /// # Errors
+    /// Errors of the underlying writer.
+    pub fn commented(
+        &mut self,
+        at: Instant,
+        interface: u32,
+        (bytes, omitted): (&[u8], u32),
+        comment: &str,
+    ) -> io::Result<()> {
         let nanos = at.as_nanos();
         let captured = bytes.len() as u32;
         self.begin(ENHANCED_PACKET);
@@ -77,6 +92,10 @@ impl<W: Write> Capture<W> {
         }
         self.put(bytes);
         self.pad();
+        if !comment.is_empty() {
+            self.option(option::COMMENT, comment.as_bytes());
+            self.option(option::END, &[]);
+        }
         self.end()
     }
 

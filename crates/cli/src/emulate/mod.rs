@@ -39,6 +39,9 @@ pub fn emulate(args: &EmulateArgs) -> Result<u8, Failure> {
     if let Some((part, change)) = &change {
         path.change(part, change);
     }
+    for note in scenario.notes_on_satellites() {
+        eprintln!("bentpipe: {note}");
+    }
     if !path.left_out.is_empty() {
         eprintln!("bentpipe: not emulated, packets pass it unchanged: {}", path.left_out.join(", "));
     }
@@ -115,13 +118,13 @@ fn said(hops: &[Hop]) -> String {
 /// Returns a value, or the range in which it varies.
 fn told<T: std::fmt::Display + Ord + Copy>(schedule: &Schedule<T>) -> String {
     match schedule {
-        Schedule::Constant(value) => value.to_string(),
-        Schedule::Sine { mean, amplitude, .. } => format!("{mean} ± {amplitude}"),
+        Schedule::Constant(value) => format!("{value:.2}"),
+        Schedule::Sine { mean, amplitude, .. } => format!("{mean:.2} ± {amplitude:.2}"),
         Schedule::Table { points, .. } => {
             let values = || points.iter().map(|point| point.1);
             match (values().min(), values().max()) {
-                (Some(least), Some(most)) if least < most => format!("{least} to {most}"),
-                (Some(only), _) => only.to_string(),
+                (Some(least), Some(most)) if least < most => format!("{least:.2} to {most:.2}"),
+                (Some(only), _) => format!("{only:.2}"),
                 _ => "nothing".to_owned(),
             }
         }

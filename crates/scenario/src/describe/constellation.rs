@@ -6,7 +6,9 @@ use bentpipe_orbit::{Grid, Handover, Shell, Spread};
 use super::link::medium;
 use crate::form::{Form, Named, Shorthand};
 use crate::sky::{ConstellationGroup, InFlight, Orbits, Position};
-use crate::unit::{ANGLE, Angles, Count, DISTANCE, FEW, FLAG, PHASING, TEXT, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{
+    ANGLE, Angles, Count, DISTANCE, Date, FEW, FLAG, OrWord, PHASING, TEXT, TIME, TIME_ABOVE_ZERO, Words,
+};
 
 impl Named for ConstellationGroup {
     fn named(name: &str) -> Self {
@@ -24,7 +26,10 @@ pub(super) fn constellation(form: &mut Form<'_>, group: &mut ConstellationGroup)
     form.variant(&mut group.orbits, kind_of, each(), |form, orbits| match orbits {
         Orbits::Shell(shell) => self::shell(form, shell),
         Orbits::Geostationary(longitudes) => form.required("longitudes", longitudes, &Angles),
-        Orbits::Elements { file, .. } => form.required("file", file, &TEXT),
+        Orbits::Elements { file, epoch, .. } => {
+            form.required("file", file, &TEXT);
+            form.field("epoch", epoch, &OrWord("latest", Date));
+        }
     });
     form.required("elevation-mask", &mut group.elevation_mask_deg, &ANGLE);
     form.table("handover", Shorthand::KIND, |form| handover(form, &mut group.handover));
@@ -62,7 +67,7 @@ fn each() -> Vec<Orbits> {
         shell(Spread::Star { separation_deg: 180.0 }),
         shell(Spread::Delta),
         Orbits::Geostationary(Vec::new()),
-        Orbits::Elements { file: String::new(), text: Arc::from("") },
+        Orbits::Elements { file: String::new(), text: Arc::from(""), epoch: None },
     ]
 }
 

@@ -7,9 +7,9 @@ use bentpipe_net::{LinkConfig, Opportunities};
 
 use crate::error::{Mistake, Place};
 use crate::form::{Form, Reading};
-use crate::series::{self, Deliveries, Field, Repeat, Series, Wrong};
+use crate::series::{self, Deliveries, Fields, Repeat, Series, Wrong};
 use crate::tree::{Node, Value};
-use crate::unit::{Codec, FACTOR, FLAG, Refused, TEXT, TIME_ABOVE_ZERO, Words};
+use crate::unit::{Codec, FACTOR, FLAG, OrWord, Refused, TEXT, TIME_ABOVE_ZERO, Words, number_length};
 
 const TIME_UNITS: Words<Duration> = Words(&[
     ("s", Duration::from_secs(1)),
@@ -43,8 +43,48 @@ impl Codec<Repeat> for Repeats {
     }
 }
 
+/// Codec of a column by its name, or by its number from 1.
+struct Column;
+
+impl Codec<String> for Column {
+    fn read(&self, value: &Value) -> Result<String, Refused> {
+        match value {
+            Value::Whole(number) if *number > 0 => Ok(number.to_string()),
+            value => TEXT.read(value),
+        }
+    }
+    fn show(&self, typed: &String) -> Value {
+        typed.parse().map_or_else(|_| TEXT.show(typed), Value::Whole)
+    }
+    fn accepted(&self) -> String {
+        "a name in quotes, or a number from 1".to_owned()
+    }
+}
+
+/// Codec of values that mean that nothing was measured.
+struct Missing;
+
+impl Codec<Vec<String>> for Missing {
+    fn read(&self, value: &Value) -> Result<Vec<String>, Refused> {
+        let Value::List(items) = value else { return Err(Refused::default()) };
+        let word = |item: &Node| match &item.value {
+            Value::Whole(number) => Ok(number.to_string()),
+            Value::Real(number) => Ok(number.to_string()),
+            value => TEXT.read(value),
+        };
+        items.iter().map(word).collect()
+    }
+    fn show(&self, typed: &Vec<String>) -> Value {
+        Value::List(typed.iter().map(|word| Node::computed(TEXT.show(word))).collect())
+    }
+    fn accepted(&self) -> String {
+        "a list of numbers and words such as [-1, 0, \"lost\"]".to_owned()
+    }
+}
+
 /// Additional keys of a table whose points come from a file.
-pub(super) const KEYS: &[&str] = &["file", "column", "unit", "factor", "time", "time-unit"];
+pub(super) const KEYS: &[&str] =
+    &["file", "column", "unit", "factor", "time", "time-unit", "every", "missing"];
 
 /// True if the points come from a file: named in this table, or earlier if no other points are set.
 pub(super) fn is_meant(form: &Form<'_>, series: &Option<Series>) -> bool {
@@ -76,7 +116,7 @@ pub(super) fn series<T: Copy>(
     let Some((name, text)) = text(reading, "file", &series.folder, &series.file) else {
         return Gaps::default();
     };
-    match series::fields(series, &text).and_then(|(fields, step)| read(series, fields, step, reader)) {
+    match series::fields(series, &text).and_then(|fields| read(series, fields, reader)) {
         Ok(read) => {
             (*points, *repeat_every) = (read.points, read.repeat_every);
             (read.gaps, read.repeat_every)
@@ -90,11 +130,13 @@ pub(super) fn series<T: Copy>(
 
 fn fields(form: &mut Form<'_>, series: &mut Series) {
     form.required("file", &mut series.file, &TEXT);
-    form.required("column", &mut series.column, &TEXT);
+    form.required("column", &mut series.column, &Column);
     form.field("unit", &mut series.unit, &TEXT);
     form.field("factor", &mut series.factor, &FACTOR);
-    form.field("time", &mut series.time, &TEXT);
+    form.field("time", &mut series.time, &Column);
     form.field("time-unit", &mut series.time_unit, &TIME_UNITS);
+    form.field("every", &mut series.every, &OrWord("time", TIME_ABOVE_ZERO));
+    form.field("missing", &mut series.missing, &Missing);
 }
 
 /// Lists the keys of a table whose points come from a file.
@@ -111,10 +153,10 @@ struct Read<T> {
 
 fn read<T: Copy>(
     series: &Series,
-    fields: Vec<Field>,
-    step: Duration,
+    Fields { fields, step, unit }: Fields,
     (read, accepted): Reader<'_, T>,
 ) -> Result<Read<T>, Vec<Wrong>> {
+    let unit = if series.unit.is_empty() { unit } else { series.unit.as_str() };
     let last = fields.last().map_or(Duration::ZERO, |field| field.at);
     let repeat_every = match series.repeat {
         Repeat::Never => None,
@@ -124,12 +166,13 @@ fn read<T: Copy>(
     let mut values = Vec::with_capacity(fields.len());
     let mut wrong = Vec::new();
     for field in &fields {
-        match read(&value(series, &field.text)) {
+        match read(&value(series, unit, &field.text)) {
             Ok(value) => values.push((field.at, value)),
             Err(Refused { limit, .. }) if wrong.len() < 10 => {
-                let unit = if series.unit.is_empty() { String::new() } else { format!(" {}", series.unit) };
+                let space = if unit.is_empty() { "" } else { " " };
+                let found = format!("\"{}{space}{unit}\"", field.text);
                 let accepted = limit.unwrap_or_else(|| accepted.to_owned());
-                wrong.push(Wrong { line: field.line, found: format!("\"{}{unit}\"", field.text), accepted });
+                wrong.push(Wrong { line: field.line, column: field.column, found, accepted });
             }
             Err(_) => {}
         }
@@ -140,27 +183,28 @@ fn read<T: Copy>(
     {
         let line = fields.last().map_or(1, |field| field.line);
         let accepted = format!("rows before repeat-every, {period}");
-        wrong.push(Wrong { line, found: format!("a row at {last}"), accepted });
+        wrong.push(Wrong::new((line, 1), format!("a row at {last}"), accepted));
     }
     let first = values.iter().find_map(|(_, value)| *value);
     let (true, Some(first)) = (wrong.is_empty(), first) else {
         if wrong.is_empty() {
             let accepted = "at least one row in which the link carries something".to_owned();
-            wrong.push(Wrong { line: 1, found: "only zeros".to_owned(), accepted });
+            wrong.push(Wrong::new((1, 1), "only zeros", accepted));
         }
         return Err(wrong);
     };
     Ok(Read { gaps: gaps(&values, repeat_every), points: points(&values, first), repeat_every })
 }
 
-/// Returns the value of a field with its unit.
-fn value(series: &Series, text: &str) -> Value {
-    let number = text.parse::<f64>().ok().map(|number| number * series.factor);
-    match (number, series.unit.as_str()) {
-        (Some(number), "") => Value::Real(number),
-        (Some(number), "%") => Value::Real(number / 100.0),
-        (Some(number), unit) => Value::Text(format!("{number} {unit}")),
-        (None, _) => Value::Text(text.to_owned()),
+/// Returns the value of a field with its unit, or else with the unit of the column.
+fn value(series: &Series, unit: &str, text: &str) -> Value {
+    let (number, own_unit) = text.split_at(number_length(text));
+    let Ok(number) = number.trim().parse::<f64>() else { return Value::Text(text.to_owned()) };
+    let number = number * series.factor;
+    match (own_unit.trim(), unit) {
+        ("", "") => Value::Real(number),
+        ("%", _) | ("", "%") => Value::Real(number / 100.0),
+        ("", unit) | (unit, _) => Value::Text(format!("{number} {unit}")),
     }
 }
 
@@ -240,8 +284,8 @@ fn text(
 
 /// Reports the mistakes of a file.
 fn tell(reading: &mut Reading<'_>, key: &str, name: &std::sync::Arc<str>, wrong: Vec<Wrong>) {
-    for Wrong { line, found, accepted } in wrong {
-        let place = Place::File { file: name.clone(), line, column: 1 };
+    for Wrong { line, column, found, accepted } in wrong {
+        let place = Place::File { file: name.clone(), line, column };
         let key = reading.path_of(key);
         reading.report.add(Mistake { place, key, found, accepted, suggestion: None });
     }

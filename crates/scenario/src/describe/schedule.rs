@@ -12,7 +12,19 @@ const TABLE: Keys = ("table", &["table", "interpolation", "repeat-every"]);
 /// Table of points that may come from a file.
 const RECORDED: Keys = (
     "table",
-    &["table", "interpolation", "repeat-every", "file", "column", "unit", "factor", "time", "time-unit"],
+    &[
+        "table",
+        "interpolation",
+        "repeat-every",
+        "file",
+        "column",
+        "unit",
+        "factor",
+        "time",
+        "time-unit",
+        "every",
+        "missing",
+    ],
 );
 const SINE: Keys = ("sine", &["mean", "amplitude", "period", "phase"]);
 const DELIVERIES: Keys = ("deliveries", &["deliveries", "repeat"]);

@@ -1,11 +1,12 @@
 //! Constellations in a scenario: their description, and the resulting links and routes over time.
 
+mod left_out;
 mod model;
 mod path;
 mod plan;
 mod shared;
 
 pub use model::{ConstellationGroup, InFlight, Orbits, Position};
-pub use path::{SkyPath, sky_as_links, sky_paths};
+pub use path::{SkyLinks, SkyPath, sky_as_links, sky_paths};
 pub use plan::{Moment, SkyLink, SkyNode, SkyPlan, Turn};
 pub use shared::shared_plan;

@@ -40,12 +40,14 @@ pub enum Orbits {
     Shell(Shell),
     /// Geostationary satellites at these longitudes, in degrees east.
     Geostationary(Vec<f64>),
-    /// Orbits from two-line elements.
+    /// Orbits from mean elements.
     Elements {
         /// Name of built-in elements, or path of a file.
         file: String,
-        /// Content of the file with two-line elements.
+        /// Content of the file.
         text: Arc<str>,
+        /// Date of time zero, as the time since the beginning of 1970; `None` for the latest epoch of the file.
+        epoch: Option<Duration>,
     },
 }
 
@@ -89,15 +91,15 @@ impl ConstellationGroup {
         }
     }
 
-    /// Returns the satellites.
+    /// Returns the satellites that have positions from time zero to `until`.
     ///
     /// # Errors
     /// If the orbits are invalid.
-    pub fn fly(&self) -> Result<Constellation, OrbitError> {
+    pub fn fly(&self, until: Duration) -> Result<Constellation, OrbitError> {
         match &self.orbits {
             Orbits::Shell(shell) => Constellation::of_shell(shell),
             Orbits::Geostationary(longitudes) => Constellation::geostationary(longitudes),
-            Orbits::Elements { text, .. } => Constellation::from_elements(text),
+            Orbits::Elements { text, epoch, .. } => Constellation::from_elements(text, *epoch, until),
         }
     }
 

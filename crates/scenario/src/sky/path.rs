@@ -1,7 +1,9 @@
 //! Path between two ground stations as a single link, for worlds without satellites.
 
-use bentpipe_base::{Duration, Instant};
-use bentpipe_net::{Interpolation, LinkConfig, Outage, OutageEffect, Outages, Schedule};
+use std::collections::BTreeMap;
+
+use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_net::{Interpolation, LinkConfig, LossModel, Outage, OutageEffect, Outages, Schedule};
 use bentpipe_orbit::{Constellation, OrbitError, PathTable, path_tables};
 
 use crate::model::Scenario;
@@ -33,9 +35,26 @@ pub fn sky_paths(
     Ok(tables.into_iter().map(SkyPath::of).collect())
 }
 
-/// Returns the path between two ground stations, given by number, as two links. The first has the station's uplink rate and
-/// queue, with delay and outages of the whole path. The second is the downlink, with the interruptions of all handovers. Queueing
-/// at links between satellites is left out: they are much faster in any constellation that has them.
+/// Path between two ground stations as links in series.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SkyLinks {
+    /// Uplink, with delay and outages of the whole path.
+    pub up: LinkConfig,
+    /// All links between satellites as one; `None` for bent pipes.
+    pub between: Option<LinkConfig>,
+    /// Downlink, with the interruptions of all handovers.
+    pub down: LinkConfig,
+    /// Properties of the links between satellites that `between` does not have.
+    pub left_out: Vec<String>,
+}
+
+/// Rate of a link that delays no packet: the maximum rate of a scenario.
+const UNLIMITED: Rate = Rate::from_bps(10_000_000_000_000);
+
+/// Returns the path between two ground stations, given by number, as links in series.
+///
+/// All links between satellites have the same rate, so packets queue only at the first one. Their losses are those of all links of
+/// the present path.
 ///
 /// # Errors
 /// If the orbits end before the scenario.
@@ -43,13 +62,94 @@ pub fn sky_as_links(
     scenario: &Scenario,
     group: &ConstellationGroup,
     (from, to): (u32, u32),
-) -> Result<[LinkConfig; 2], OrbitError> {
-    let constellation = group.fly()?;
+) -> Result<SkyLinks, OrbitError> {
+    let constellation = group.fly(scenario.duration)?;
     let pair = (from as usize, to as usize);
     let mut paths = sky_paths(scenario, (group, &constellation), &[pair])?;
     let SkyPath { delay_one_way, outages, table } = paths.remove(0);
     let up = LinkConfig { delay_one_way, outages, ..group.up.clone() };
-    Ok([up, LinkConfig { outages: interruptions(&table, group.interruption), ..group.down.clone() }])
+    let down = LinkConfig { outages: interruptions(&table, group.interruption), ..group.down.clone() };
+    let mut left_out = Vec::new();
+    let between = group.grid.is_some().then(|| {
+        let key = format!("constellation.{}.between", group.name);
+        as_one(&group.between, &hops(&table), &mut |what| left_out.push(format!("{key}.{what}")))
+    });
+    Ok(SkyLinks { up, between, down, left_out })
+}
+
+/// Returns the number of links between satellites over time. Without a path the previous number holds.
+fn hops(table: &PathTable) -> Vec<(Duration, u32)> {
+    let mut hops: Vec<(Duration, u32)> = Vec::new();
+    for (index, path) in table.changes.iter().filter(|(_, path)| !path.is_empty()) {
+        let count = path.len() as u32 - 1;
+        let at = if hops.is_empty() { Duration::ZERO } else { table.at(*index).since(Instant::ZERO) };
+        if hops.last().is_none_or(|(_, before)| *before != count) {
+            hops.push((at, count));
+        }
+    }
+    if hops.is_empty() { vec![(Duration::ZERO, 0)] } else { hops }
+}
+
+/// Returns links in series as one link. `hops` holds their number over time. Properties that one link cannot have are left out.
+fn as_one(link: &LinkConfig, hops: &[(Duration, u32)], leave_out: &mut dyn FnMut(&str)) -> LinkConfig {
+    let usual = usual(hops);
+    let varies = hops.len() > 1;
+    let rate = match &link.rate {
+        Schedule::Constant(rate) => {
+            let rate = |count| if count == 0 { UNLIMITED } else { *rate };
+            steps(hops.iter().map(|(at, count)| (*at, rate(*count))))
+        }
+        changing => {
+            if hops.iter().any(|(_, count)| *count == 0) {
+                leave_out("rate (it holds also while the path has no such link)");
+            }
+            changing.clone()
+        }
+    };
+    let all = |probability: f64, count: u32| 1.0 - libm::pow(1.0 - probability, f64::from(count));
+    let mut loss = link.loss.clone();
+    match &mut loss.model {
+        LossModel::None => {}
+        LossModel::Packet { probability } => {
+            let points = hops.iter().map(|(at, count)| (*at, all(*probability, *count))).collect();
+            loss.model = LossModel::Schedule { points, repeat_every: None };
+        }
+        LossModel::Bit { probability } | LossModel::Byte { probability } => {
+            *probability = all(*probability, usual);
+            if varies {
+                leave_out(&format!("loss (always that of {usual} links, although their number varies)"));
+            }
+        }
+        _ if !varies && usual == 1 => {}
+        _ if !varies && usual == 0 => loss.model = LossModel::None,
+        _ => leave_out("loss (that of one link only)"),
+    }
+    LinkConfig { rate, loss, ..link.clone() }
+}
+
+/// Returns the number of links that holds for the longest time. The end of the last number is unknown, so it counts only if it is
+/// the only one.
+fn usual(hops: &[(Duration, u32)]) -> u32 {
+    let mut times: BTreeMap<u32, Duration> = BTreeMap::new();
+    for pair in hops.windows(2) {
+        *times.entry(pair[0].1).or_default() += pair[1].0.saturating_sub(pair[0].0);
+    }
+    let longest = times.into_iter().max_by_key(|(_, time)| *time);
+    longest.or(hops.last().map(|(_, count)| (*count, Duration::ZERO))).map_or(0, |(count, _)| count)
+}
+
+/// Returns a schedule of values that hold until the next one.
+fn steps<T: Copy + PartialEq>(values: impl Iterator<Item = (Duration, T)>) -> Schedule<T> {
+    let mut points: Vec<(Duration, T)> = Vec::new();
+    for (at, value) in values {
+        if points.last().is_none_or(|(_, before)| *before != value) {
+            points.push((at, value));
+        }
+    }
+    match points[..] {
+        [(_, only)] => Schedule::Constant(only),
+        _ => Schedule::Table { points, interpolation: Interpolation::Step, repeat_every: None },
+    }
 }
 
 /// Returns the interruptions after handovers, as seen at the end of the path. A handover at the path's start is seen there one
@@ -118,6 +218,8 @@ fn outages(table: &PathTable) -> Outages {
 
 #[cfg(test)]
 mod tests {
+    use bentpipe_net::{LossConfig, QueueConfig};
+
     use super::*;
 
     #[test]
@@ -135,6 +237,46 @@ mod tests {
             [Outage { from: at(10_040), to: at(10_065) }, Outage { from: at(20_000), to: at(20_025) }];
         assert_eq!((outages.intervals.as_slice(), outages.effect), (&expected[..], OutageEffect::Cut));
         assert!(interruptions(&table, Duration::ZERO).intervals.is_empty());
+    }
+
+    #[test]
+    fn links_between_satellites_become_one_with_their_rate_and_all_their_losses() {
+        let (ms, s) = (Duration::from_millis, Duration::from_secs);
+        let table = PathTable {
+            step: s(10),
+            delays_one_way: [Some(10), Some(40), None, Some(12), Some(20)]
+                .map(|delay| delay.map(ms))
+                .to_vec(),
+            changes: vec![(0, vec![1, 2, 3]), (1, vec![3, 2]), (2, vec![]), (3, vec![3, 5]), (4, vec![5])],
+        };
+        let hops = hops(&table);
+        assert_eq!(hops, [(s(0), 2), (s(10), 1), (s(40), 0)]);
+        let mut link = LinkConfig::new(Rate::from_mbps(1), Duration::ZERO, QueueConfig::default());
+        let one = |link: &LinkConfig| {
+            let mut left_out = Vec::new();
+            let made = as_one(link, &hops, &mut |what| left_out.push(what.to_owned()));
+            (made, left_out)
+        };
+        link.loss = LossConfig::data(LossModel::Packet { probability: 0.1 });
+        let (made, left_out) = one(&link);
+        let points = vec![(s(0), Rate::from_mbps(1)), (s(40), UNLIMITED)];
+        let interpolation = Interpolation::Step;
+        assert_eq!(made.rate, Schedule::Table { points, interpolation, repeat_every: None });
+        let LossModel::Schedule { points, .. } = made.loss.model else { panic!("{:?}", made.loss) };
+        let expected = [(s(0), 0.19), (s(10), 0.1), (s(40), 0.0)];
+        for ((at, loss), (due, expected)) in points.iter().zip(expected) {
+            assert!(*at == due && (loss - expected).abs() < 1e-12, "{points:?}");
+        }
+        assert!(made.loss.data_only && left_out.is_empty());
+        link.loss = LossConfig::all(LossModel::Bit { probability: 1e-6 });
+        let (made, left) = one(&link);
+        // One link is on the path for 30 s, two for 10 s.
+        let LossModel::Bit { probability } = made.loss.model else { panic!("{:?}", made.loss) };
+        assert!((probability - 1e-6).abs() < 1e-15);
+        assert_eq!(left, ["loss (always that of 1 links, although their number varies)"]);
+        link.loss = LossConfig::all(LossModel::List { numbers: vec![1] });
+        let (made, left) = one(&link);
+        assert_eq!((made.loss.model, left.len()), (link.loss.model.clone(), 1));
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl SkyPlan {
         group: &ConstellationGroup,
         crossings: &[(u32, u32)],
     ) -> Result<Self, OrbitError> {
-        let constellation = group.fly()?;
+        let constellation = group.fly(scenario.duration)?;
         let sky = group.sky(&constellation, &scenario.ground_stations())?;
         let mut landings: BTreeMap<u32, Landing> = BTreeMap::new();
         for &(from, to) in crossings {

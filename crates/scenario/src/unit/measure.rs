@@ -109,13 +109,17 @@ pub(super) fn measure(text: &str, units: &[Unit]) -> Result<u64, Refused> {
     Ok(scaled(number, value, *factor))
 }
 
-/// Returns `number * factor` rounded to a whole number: exact for whole numbers, `u64::MAX` on
-/// overflow.
+/// Returns `number * factor` rounded to a whole number, `u64::MAX` on overflow. It is exact for whole numbers, and for decimals
+/// with a whole result.
 fn scaled(number: &str, value: f64, factor: u64) -> u64 {
-    match number.parse::<u64>() {
-        Ok(whole) => whole.saturating_mul(factor),
-        Err(_) => (value * factor as f64).round() as u64,
-    }
+    let exact = |number: &str| {
+        let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+        let parts = 10_u64.checked_pow(decimals.len() as u32)?;
+        let part = if decimals.is_empty() { 0 } else { decimals.parse::<u64>().ok()?.checked_mul(factor)? };
+        let whole = whole.parse::<u64>().ok()?.saturating_mul(factor);
+        part.is_multiple_of(parts).then(|| whole.saturating_add(part / parts))
+    };
+    exact(number).unwrap_or_else(|| (value * factor as f64).round() as u64)
 }
 
 impl Codec<Duration> for Measure {
@@ -151,5 +155,22 @@ impl Codec<u32> for Measure {
     }
     fn accepted(&self) -> String {
         self.accepted.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_read_exactly() {
+        let nanos = |text: &str| measure(text, TIME_UNITS).unwrap();
+        assert_eq!(nanos("8.59375 ms"), 8_593_750);
+        assert_eq!(nanos("12.450171 ms"), 12_450_171);
+        assert_eq!(nanos("31536000.123456789 s"), 31_536_000_123_456_789);
+        assert_eq!(nanos("1e-3 s"), 1_000_000);
+        assert_eq!(nanos("0.3 ns"), 0);
+        assert_eq!(nanos(".5 s"), 500_000_000);
+        assert_eq!(nanos("1e300 s"), u64::MAX);
     }
 }

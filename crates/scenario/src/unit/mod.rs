@@ -1,6 +1,7 @@
 //! Codecs of single values: one per kind of quantity, for reading and showing.
 
 mod amount;
+mod date;
 mod habit;
 mod measure;
 mod number;
@@ -10,13 +11,14 @@ mod size;
 mod word;
 
 pub(crate) use amount::{AMOUNT, Amount};
+pub(crate) use date::{Date, since_1970};
 pub(crate) use measure::{RATE, SEGMENTS, SEGMENTS_FROM_ZERO, TIME, TIME_ABOVE_ZERO};
 pub(crate) use number::{
     AT_LEAST_ONE, COUNT, Count, FACTOR, FEW, FLAG, FRAME_RATE, MEMBERS, PART, PHASING, PROBABILITY, SHAPE,
 };
 pub(crate) use physical::{
     ANGLE, Angles, DECIBEL, DECIBEL_FROM_ZERO, DEGREES, DISTANCE, GIGAHERTZ, KILOMETRES, RAIN_RATE,
-    SYMBOL_RATE,
+    SYMBOL_RATE, number_length,
 };
 pub(crate) use room::{Level, LevelIn, ROOM};
 pub(crate) use size::{Bytes, MOST_PACKET_BYTES, Segments};

@@ -116,7 +116,7 @@ impl Codec<f64> for Physical {
 }
 
 /// Returns the length of the number at the start of a text, including an exponent.
-pub(super) fn number_length(text: &str) -> usize {
+pub(crate) fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_exponent = |at: usize| {
         let behind =

@@ -247,7 +247,7 @@ impl<M: Monitor> Simulation<M> {
         let flow = &self.flows[id as usize];
         let segment = Segment { seq: message, len: size - flow.header_bytes, ..Segment::default() };
         let index = self.pool.put(&PacketContents { to: id, incarnation: 0, sent_at: self.now, segment });
-        self.monitor.plain(self.key, id, Event::Sent(segment));
+        self.monitor.plain(self.key, 2 * id, Event::Sent(segment));
         let marks = Marks::PLAIN | Marks::of(&segment);
         let handle = PacketHandle::new((index, flow.routes[0]), size, flow.labels[0], marks);
         let node = flow.nodes[0];

@@ -1,8 +1,9 @@
 //! Agents: the packets that they send, and the data that they deliver to the application.
 
-use bentpipe_base::Instant;
+use bentpipe_base::{Instant, Segment};
+use bentpipe_trace::Event;
 use bentpipe_traffic::Application;
-use bentpipe_transports::{Departure, Fragment, Message};
+use bentpipe_transports::{Departure, Fragment, Message, Packet};
 
 use crate::app::session::{AgentPacket, Binding, Port, Session};
 use crate::ids::{FlowId, PacketIndex};
@@ -11,6 +12,9 @@ use crate::observe::monitor::Monitor;
 use crate::packet::handle::{Marks, PacketHandle};
 use crate::packet::pool::PacketContents;
 use crate::simulation::Simulation;
+
+/// Bytes of the IP header of packets between agents.
+const IP_HEADER: u32 = 20;
 
 /// More bytes than any flow sends.
 const ENDLESS: u64 = u64::MAX / 8;
@@ -76,6 +80,7 @@ impl<M: Monitor> Simulation<M> {
         let Binding { node, ways, .. } = &self.session(id).bindings[from];
         let (node, way) = (*node, ways[usize::from(port)].expect("an agent sends by the ports that it has"));
         let size = packet.bytes();
+        self.note_at_end((id, from), &packet, Event::Sent);
         let mut marks = Marks::PLAIN | Marks::AGENT;
         marks.set(Marks::DATA, packet.is_data());
         marks.set(Marks::LOW_PRIORITY, packet.has_low_priority());
@@ -84,6 +89,17 @@ impl<M: Monitor> Simulation<M> {
         let handle = PacketHandle::new((packet_index, way.route), size, label, marks);
         self.put_packet(packet_index, AgentPacket { packet, to: way.to });
         self.go(handle, Here { node, served: true });
+    }
+
+    /// Reports a packet of an agent at an end of the flow; agents between the ends report none.
+    fn note_at_end(&mut self, (id, agent): (FlowId, usize), packet: &Packet, event: fn(Segment) -> Event) {
+        let last = self.session(id).bindings.len() - 1;
+        if !M::MONITORS || (agent != 0 && agent != last) {
+            return;
+        }
+        let low_priority = packet.has_low_priority();
+        let segment = Segment { len: packet.bytes() - IP_HEADER, low_priority, ..Segment::default() };
+        self.monitor.plain(self.key, 2 * id + u32::from(agent == last), event(segment));
     }
 
     fn put_packet(&mut self, packet_index: PacketIndex, packet: AgentPacket) {
@@ -109,7 +125,9 @@ impl<M: Monitor> Simulation<M> {
         let AgentPacket { packet, to: Port { agent, port } } = self.packets[handle.index() as usize]
             .take()
             .expect("a packet of an agent is packed until it arrives");
-        let (index, session) = (usize::from(agent), self.session(id));
+        let index = usize::from(agent);
+        self.note_at_end((id, index), &packet, Event::Received);
+        let session = self.session(id);
         session.bindings[index].agent.handle_packet(now, port, &packet);
         let fresh = session.receiver().fresh_packets;
         let flow = &mut self.flows[id as usize];

@@ -117,7 +117,7 @@ impl<M: Monitor> Simulation<M> {
     #[inline]
     fn arrive_plain(&mut self, handle: PacketHandle) {
         let PacketContents { to, segment, sent_at, .. } = self.scratch;
-        self.monitor.plain(self.key, to, Event::Received(segment));
+        self.monitor.plain(self.key, 2 * to + 1, Event::Received(segment));
         let flow = &mut self.flows[to as usize];
         self.core.delays[flow.group as usize].one_way_delay.add(self.now.since(sent_at));
         if handle.has(Marks::COPY) {

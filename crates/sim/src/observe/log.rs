@@ -6,13 +6,13 @@ use bentpipe_scenario::LinkId;
 use bentpipe_trace::Event;
 
 use crate::engine::key::EventKey;
-use crate::ids::{EndId, FlowId, PacketIndex};
+use crate::ids::{EndId, PacketIndex};
 
 /// Something that happened somewhere.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Observation {
     AtEnd(EndId, HostEvent),
-    OfPlain(FlowId, Event),
+    OfPlain(EndId, Event),
     AtLink(LinkId, LinkActivity),
 }
 

@@ -10,7 +10,7 @@ use bentpipe_scenario::LinkId;
 use bentpipe_trace::Event;
 
 use crate::engine::key::EventKey;
-use crate::ids::{EndId, FlowId};
+use crate::ids::EndId;
 
 /// Observer of a simulation. The default methods ignore everything.
 pub(crate) trait Monitor {
@@ -33,9 +33,9 @@ pub(crate) trait Monitor {
     #[inline(always)]
     fn end(&mut self, _: EventKey, _: EndId, _: HostEvent) {}
 
-    /// A flow of plain packets sent or received one.
+    /// An end of a flow without TCP sent or received a packet.
     #[inline(always)]
-    fn plain(&mut self, _: EventKey, _: FlowId, _: Event) {}
+    fn plain(&mut self, _: EventKey, _: EndId, _: Event) {}
 
     /// Something happened at a link; packets are numbered in the same way.
     #[inline(always)]

@@ -8,7 +8,7 @@ use bentpipe_scenario::{LinkId, Topology};
 use bentpipe_trace::Event;
 
 use crate::engine::key::EventKey;
-use crate::ids::{EndId, FlowId};
+use crate::ids::EndId;
 use crate::network::medium::{link_config, link_name};
 use crate::observe::log::{EventLog, Observation};
 use crate::observe::monitor::Monitor;
@@ -91,9 +91,9 @@ impl Monitor for Watch<'_> {
         self.log.push(key, Observation::AtEnd(end, event));
     }
 
-    fn plain(&mut self, key: EventKey, flow: FlowId, event: Event) {
+    fn plain(&mut self, key: EventKey, end: EndId, event: Event) {
         if self.readers.observer.is_some() {
-            self.log.push(key, Observation::OfPlain(flow, event));
+            self.log.push(key, Observation::OfPlain(end, event));
         }
     }
 
@@ -112,7 +112,7 @@ impl Monitor for Watch<'_> {
         let Self { log, readers } = self;
         log.read(told_until, |now, observation| match observation {
             Observation::AtEnd(end, event) => readers.end(now, *end, event),
-            Observation::OfPlain(flow, event) => readers.plain(now, *flow, event),
+            Observation::OfPlain(end, event) => readers.plain(now, *end, event),
             Observation::AtLink(link, activity) => readers.link(now, *link, activity),
         });
     }
@@ -130,8 +130,7 @@ impl Readers<'_> {
         }
     }
 
-    fn plain(&mut self, now: Instant, flow: FlowId, event: &Event) {
-        let end = 2 * flow + u32::from(matches!(event, Event::Received(_)));
+    fn plain(&mut self, now: Instant, end: EndId, event: &Event) {
         if let Some(observer) = &mut self.observer {
             observer.on_end(now, end, event);
         }

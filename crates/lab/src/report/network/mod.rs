@@ -302,7 +302,8 @@ fn nodes(scenario: &Scenario) -> Result<Vec<Node>, TopologyError> {
         .collect();
     for group in &scenario.constellations {
         let constellation = group.name.clone();
-        let satellites = group.fly().map_err(|error| TopologyError::Orbit { constellation, error })?;
+        let satellites =
+            group.fly(scenario.duration).map_err(|error| TopologyError::Orbit { constellation, error })?;
         let lines = words::constellation(group, satellites.len());
         nodes.push(Node { name: group.name.clone(), kind: "sky", lines });
     }

@@ -93,7 +93,7 @@ pub fn section(scenario: &Scenario) -> Result<Option<Section>, TopologyError> {
     }
     let all = pairs.len();
     pairs.truncate(DRAWN_WAYS);
-    let constellation = group.fly().map_err(refused)?;
+    let constellation = group.fly(scenario.duration).map_err(refused)?;
     let ways = ways(scenario, (group, &constellation), &pairs).map_err(refused)?;
     let names: Vec<String> = ways.iter().map(|way| way.name.clone()).collect();
     let globe = Globe { constellation: &constellation, end: scenario.duration.as_secs_f64() };
@@ -127,7 +127,7 @@ pub struct PathChange {
 pub fn path_changes(scenario: &Scenario) -> Result<Vec<PathChange>, TopologyError> {
     let Some(group) = scenario.constellations.first() else { return Ok(Vec::new()) };
     let refused = |error| TopologyError::Orbit { constellation: group.name.clone(), error };
-    let constellation = group.fly().map_err(refused)?;
+    let constellation = group.fly(scenario.duration).map_err(refused)?;
     let ways = ways(scenario, (group, &constellation), &crossings(scenario)?).map_err(refused)?;
     Ok(ways.iter().flat_map(|way| changes(way, &constellation)).collect())
 }
@@ -488,7 +488,7 @@ mod tests {
         assert!(changes.windows(2).all(|pair| pair[0].path != pair[1].path || pair[0].at_s < pair[1].at_s));
         assert!(changes.windows(2).all(|pair| pair[0].satellites != pair[1].satellites));
         let group = &scenario.constellations[0];
-        let constellation = group.fly().unwrap();
+        let constellation = group.fly(scenario.duration).unwrap();
         let ways = ways(&scenario, (group, &constellation), &crossings(&scenario).unwrap()).unwrap();
         let of_way = changes.iter().rfind(|change| change.path == ways[0].name).unwrap();
         assert_eq!(of_way.handovers, ways[0].table.handovers() as u64);
