@@ -18,7 +18,7 @@ export interface Settings {
   view: View;
 }
 
-/** The first view: algorithms over a lossy satellite link, short enough for two seconds. */
+/** The first view: algorithms over a lossy satellite link, in a short run. */
 export const FIRST: Settings = {
   scenario: "geo-dumbbell", text: null, cc: ["newreno", "cubic", "bbr", "peach"],
   set: ["link.satellite.loss.rate=0.01", "duration=60 s"], vary: "", seed: null, seeds: 1, view: "results",

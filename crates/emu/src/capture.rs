@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bentpipe_base::Instant;
-use bentpipe_trace::Capture;
+use bentpipe_trace::{Capture, Captured};
 
 /// Maximum number of packets that wait for being written (chosen).
 const WAITING: usize = 16_384;
@@ -35,7 +35,7 @@ impl Recorder {
         let write = move || {
             let mut capture = Capture::new(out, "bentpipe emulate", ["sent by the command", "received"])?;
             for (seen, at, bytes) in packets {
-                capture.packet(at, seen as u32, (&bytes, 0))?;
+                capture.packet(at, seen as u32, Captured { bytes: &bytes, omitted: 0, comment: "" })?;
             }
             capture.finish().map(|_| ())
         };

@@ -40,6 +40,14 @@ pub(crate) struct Coverage {
     next: usize,
 }
 
+/// Times after `from`, a step apart: `most` of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Steps {
+    pub from: Instant,
+    pub step: Duration,
+    pub most: u32,
+}
+
 impl Coverage {
     /// Computes the coverage of stations in steps of `step`.
     pub fn new(constellation: &Constellation, stations: Vec<Ground>, mask_deg: f64, step: Duration) -> Self {
@@ -113,13 +121,13 @@ impl Coverage {
         self.turned[station].place
     }
 
-    /// Returns the steps, at most `most`, for which a satellite stays in view of a station from `from` on.
+    /// Returns the number of steps for which a satellite stays in view of a station.
     pub fn remains(
         &self,
         constellation: &Constellation,
-        (station, satellite): (usize, Satellite),
-        (from, step): (Instant, Duration),
-        most: u32,
+        station: usize,
+        satellite: Satellite,
+        Steps { from, step, most }: Steps,
     ) -> Result<u32, OrbitError> {
         for later in 1..=most {
             let at = from + step * u64::from(later);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use bentpipe_base::{Duration, Instant};
 
 use crate::constellation::Constellation;
-use crate::coverage::{Coverage, Seen};
+use crate::coverage::{Coverage, Seen, Steps};
 use crate::earth::{Ground, Station, delay_of_km};
 use crate::error::OrbitError;
 use crate::handover::Handover;
@@ -150,8 +150,8 @@ impl<'a> Sky<'a> {
         usable.retain(|(_, seen)| self.is_usable(seen.satellite));
         usable.sort_by_key(|(shell, seen)| (*shell, seen.satellite));
         let remains = |satellite| {
-            let now = (self.now, self.rules.step);
-            self.coverage.remains(self.constellation, (station, satellite), now, LONGEST_PASS)
+            let steps = Steps { from: self.now, step: self.rules.step, most: LONGEST_PASS };
+            self.coverage.remains(self.constellation, station, satellite, steps)
         };
         let mut serving = Vec::new();
         for of_shell in usable.chunk_by(|a, b| a.0 == b.0) {

@@ -84,16 +84,16 @@ pub(crate) fn fields(series: &Series, text: &str) -> Result<Fields, Vec<Wrong>> 
     let measured = measured::read(series, text)?;
     let unit = measured.seconds.unwrap_or(series.time_unit.as_secs_f64());
     let (mut fields, mut wrong): (Vec<Field>, Vec<Wrong>) = (Vec::new(), Vec::new());
-    let (mut first, mut last, mut step) = (None, None, Duration::ZERO);
+    let (mut clock, mut step) = (Clock { unit, first: None, last: None }, Duration::ZERO);
     let rows = measured.rows.len();
     if rows > MOST_ROWS {
         let accepted = format!("at most {MOST_ROWS}");
         return Err(vec![Wrong::new((measured.rows[MOST_ROWS].line, 1), format!("{rows} rows"), accepted)]);
     }
     for (index, row) in measured.rows.into_iter().enumerate() {
-        match time(series, (index, &row), (unit, &mut first, last)) {
+        match time(series, index, &row, &mut clock) {
             Ok(at) => {
-                step = last.replace(at).map_or(Duration::ZERO, |last| at.saturating_sub(last));
+                step = clock.last.replace(at).map_or(Duration::ZERO, |last| at.saturating_sub(last));
                 let Row { line, value: Cell { column, text }, .. } = row;
                 if !is_missing(&text, &series.missing) {
                     let at = if fields.is_empty() { Duration::ZERO } else { at };
@@ -114,21 +114,27 @@ pub(crate) fn fields(series: &Series, text: &str) -> Result<Fields, Vec<Wrong>> 
     if wrong.is_empty() { Ok(Fields { fields, step, unit: measured.unit }) } else { Err(wrong) }
 }
 
+/// What the rows so far say of time.
+struct Clock {
+    /// Seconds in the unit of a number.
+    unit: f64,
+    /// Seconds of the first row.
+    first: Option<f64>,
+    /// Time of the last row after the first one.
+    last: Option<Duration>,
+}
+
 /// Returns the time of a row after the first one, which must be after that of the row before.
-fn time(
-    series: &Series,
-    (index, row): (usize, &Row),
-    (unit, first, last): (f64, &mut Option<f64>, Option<Duration>),
-) -> Result<Duration, Wrong> {
+fn time(series: &Series, index: usize, row: &Row, clock: &mut Clock) -> Result<Duration, Wrong> {
     if let Some(every) = series.every.filter(|_| row.time.column == 0) {
         return Ok(every * index as u64);
     }
     let Cell { column, text } = &row.time;
     let wrong = |accepted: &str| Wrong::new((row.line, *column), format!("\"{text}\""), accepted);
-    let seconds = seconds(text, unit)
+    let seconds = seconds(text, clock.unit)
         .ok_or_else(|| wrong("a time: a number, or a date such as 2026-11-23T12:00:00Z"))?;
-    let at = Duration::from_secs_f64(seconds - *first.get_or_insert(seconds));
-    match last {
+    let at = Duration::from_secs_f64(seconds - *clock.first.get_or_insert(seconds));
+    match clock.last {
         Some(last) if at <= last => Err(wrong("a time after that of the row before")),
         _ => Ok(at),
     }

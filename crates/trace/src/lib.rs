@@ -17,4 +17,4 @@ pub use event::{DropCause, Event, Record, Sink};
 pub use frame::{Endpoint, Framer, From};
 pub use json_lines::JsonLines;
 pub use packet_log::{PacketLog, Seen};
-pub use pcapng::Capture;
+pub use pcapng::{Capture, Captured};

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use bentpipe_base::{Flags, Instant, Segment};
 
-use crate::{Capture, Endpoint, Framer, From, Protocol};
+use crate::{Capture, Captured, Endpoint, Framer, From, Protocol};
 
 /// Place where a packet was captured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,8 +113,8 @@ impl<W: Write> PacketLog<W> {
         self.datagrams = self.datagrams.wrapping_add(1);
         protocol.headers(ends, (self.datagrams, bytes), &mut self.packet);
         let omitted = bytes.saturating_sub(self.packet.len() as u32);
-        let packet = (&self.packet[..], omitted);
-        self.failed = self.capture.commented(at, seen.interface, packet, protocol.comment()).err();
+        let packet = Captured { bytes: &self.packet, omitted, comment: protocol.comment() };
+        self.failed = self.capture.packet(at, seen.interface, packet).err();
     }
 
     /// Returns the flushed writer.
@@ -143,7 +143,7 @@ impl<W: Write> PacketLog<W> {
         connection.under_way |= !opens;
         self.packet.clear();
         let omitted = connection.framer.headers(seen.from, segment, &mut self.packet);
-        self.capture.packet(at, seen.interface, (&self.packet, omitted))
+        self.capture.packet(at, seen.interface, Captured { bytes: &self.packet, omitted, comment: "" })
     }
 }
 

@@ -28,6 +28,17 @@ mod option {
     pub const RESOLUTION: u16 = 9;
 }
 
+/// A packet of a capture.
+#[derive(Clone, Copy, Debug)]
+pub struct Captured<'a> {
+    /// Its first bytes.
+    pub bytes: &'a [u8],
+    /// Number of the other bytes, which are left out.
+    pub omitted: u32,
+    /// A comment, unless it is empty.
+    pub comment: &'a str,
+}
+
 impl<W: Write> Capture<W> {
     /// Begins a file. `interfaces` are the names of the capture points, `application` is the name of the
     /// writing program.
@@ -65,25 +76,12 @@ impl<W: Write> Capture<W> {
         self.end()
     }
 
-    /// Writes the given bytes of one packet, whose remaining `omitted` bytes are left out.
+    /// Writes one packet.
     ///
     /// # Errors
     /// Errors of the underlying writer.
-    pub fn packet(&mut self, at: Instant, interface: u32, packet: (&[u8], u32)) -> io::Result<()> {
-        self.commented(at, interface, packet, "")
-    }
-
-    /// As [`Capture::packet`], with a comment unless it is empty.
-    ///
-    /// # Errors
-    /// Errors of the underlying writer.
-    pub fn commented(
-        &mut self,
-        at: Instant,
-        interface: u32,
-        (bytes, omitted): (&[u8], u32),
-        comment: &str,
-    ) -> io::Result<()> {
+    pub fn packet(&mut self, at: Instant, interface: u32, packet: Captured<'_>) -> io::Result<()> {
+        let Captured { bytes, omitted, comment } = packet;
         let nanos = at.as_nanos();
         let captured = bytes.len() as u32;
         self.begin(ENHANCED_PACKET);
@@ -145,7 +143,8 @@ mod tests {
     #[test]
     fn blocks_are_aligned_and_closed_by_their_length() {
         let mut capture = Capture::new(Vec::new(), "us", ["left", "right side"]).unwrap();
-        capture.packet(Instant::from_nanos(5_000_000_001), 1, (&[1, 2, 3], 7)).unwrap();
+        let packet = Captured { bytes: &[1, 2, 3], omitted: 7, comment: "" };
+        capture.packet(Instant::from_nanos(5_000_000_001), 1, packet).unwrap();
         let bytes = capture.finish().unwrap();
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
         let (mut at, mut kinds) = (0, Vec::new());

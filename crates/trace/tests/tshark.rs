@@ -7,7 +7,7 @@ use std::process::Command;
 use bentpipe_base::{
     EcnField, Flags, Instant, Probe, ProbeTag, Rng, SackBlocks, SackRange, Segment, SynOptions,
 };
-use bentpipe_trace::Capture;
+use bentpipe_trace::{Capture, Captured};
 use bentpipe_wire::{Conversation, Datagram, Ends, Header, IpFields, Packet, Payload, Sum};
 
 const FIELDS: [&str; 12] = [
@@ -181,7 +181,7 @@ fn tshark_reads_every_header_as_we_do() {
             let mut bytes = Vec::new();
             Packet { ends: ends(v6), ip, tcp, payload: Payload::Bytes(&payload) }.write_headers(&mut bytes);
             bytes.extend_from_slice(&payload);
-            capture.packet(Instant::from_nanos(wanted.len() as u64), 0, (&bytes, 0)).unwrap();
+            capture.packet(Instant::from_nanos(wanted.len() as u64), 0, Captured { bytes: &bytes, omitted: 0, comment: "" }).unwrap();
             wanted.push(described(&bytes));
         }
     }
