@@ -41,15 +41,12 @@ export class Experiment {
 
   private async work(settings: Settings, signal: AbortSignal): Promise<void> {
     const wanted = planOf(settings), begin = performance.now();
-    const planned = await plan(wanted, { signal });
-    const { duration_s } = planned;
-    // The report shows curves of the first seed. Which varied values it shows is known only at the end.
-    const runs = planned.runs.map((one) => ({ ...one, series: wanted.vary.length === 0 && one.seed === planned.runs[0]!.seed }));
+    const { runs, duration_s } = await plan(wanted, { signal });
     const done: Done[] = [];
     this.documents.clear();
     const seconds = new Map<Run, number>();
-    const later = wanted.vary.length > 0 ? new Set(runs.map((one) => one.cc)).size : 0;
-    const all = (runs.length + later) * duration_s;
+    // Runs with curves take three times as long, so they follow after the first report: one of each algorithm.
+    const all = (runs.length + new Set(runs.map((one) => one.cc)).size) * duration_s;
     const tell = (one: Run, at: number) => {
       seconds.set(one, at);
       this.share = Math.min(1, [...seconds.values()].reduce((a, b) => a + b, 0) / all);
@@ -79,9 +76,7 @@ export class Experiment {
       }
     }));
     await show();
-    if (later > 0) {
-      await Promise.all(this.report!.wanted.map(take));
-      await show();
-    }
+    await Promise.all(this.report!.wanted.map(take));
+    await show();
   }
 }
