@@ -181,7 +181,13 @@ fn tshark_reads_every_header_as_we_do() {
             let mut bytes = Vec::new();
             Packet { ends: ends(v6), ip, tcp, payload: Payload::Bytes(&payload) }.write_headers(&mut bytes);
             bytes.extend_from_slice(&payload);
-            capture.packet(Instant::from_nanos(wanted.len() as u64), 0, Captured { bytes: &bytes, omitted: 0, comment: "" }).unwrap();
+            capture
+                .packet(
+                    Instant::from_nanos(wanted.len() as u64),
+                    0,
+                    Captured { bytes: &bytes, omitted: 0, comment: "" },
+                )
+                .unwrap();
             wanted.push(described(&bytes));
         }
     }
