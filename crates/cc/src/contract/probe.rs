@@ -56,7 +56,7 @@ pub struct ProbeRequest {
 }
 
 /// State of the sender when the engine asks for probes. It asks after all data that the window allows, and after each data
-/// segment if [`Prober::follows_each_segment`] is true.
+/// segment if [`Prober::follows_each_segment`](crate::Prober::follows_each_segment) is true.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProbeMoment {
     /// Data segments (new or retransmitted) sent since the last arrival or timer event.
