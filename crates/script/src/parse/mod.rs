@@ -214,7 +214,7 @@ mod tests {
             ("+0 < S 0:5(0)", "x.pkt:1: found 0:5(0), accepted: an end that is the begin plus the length"),
             (
                 "\n+0 < X 0:0(0)",
-                "x.pkt:2: found \"X\", accepted: flags of F, S, R, P, U, E, W and \".\", or \"-\"",
+                "x.pkt:2: found \"X\", accepted: flags of F, S, R, P, U, E, W, A and \".\", or \"-\"",
             ),
             (
                 "+0 < S 0:0(0) <mss 70000>",
