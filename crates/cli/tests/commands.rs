@@ -397,8 +397,9 @@ fn what_the_papers_say_of_single_connections_holds() {
         let claims = document[paper].as_array().unwrap();
         assert!(claims.len() >= 5, "{paper}: {}", claims.len());
         for claim in claims {
-            // The statement of 6b does not count the repetition; with it the figure would be met.
-            let fails = claim["id"] == "PEACH-6b";
+            // The statement of 6b does not count the repetition; with it the figure would be met. In 7b Reno's window has the three
+            // duplicate ACKs of RFC 5681, which the paper leaves out.
+            let fails = claim["id"] == "PEACH-6b" || claim["id"] == "PEACH-7b";
             assert_eq!(claim["choices"]["holding"].as_u64() == Some(0), fails, "{paper}: {claim}");
         }
     }
