@@ -113,7 +113,15 @@ struct BucketKey {
 /// All shared rates. A rate exists while a connection uses it, so there are at most as many as sides of connections.
 #[derive(Debug, Default)]
 pub(crate) struct Buckets {
-    known: Mutex<HashMap<BucketKey, Weak<Bucket>>>,
+    known: Mutex<Known>,
+}
+
+/// Buckets that connections use or have used.
+#[derive(Debug, Default)]
+struct Known {
+    buckets: HashMap<BucketKey, Weak<Bucket>>,
+    /// Number of entries from which those of unused buckets are removed.
+    most: usize,
 }
 
 /// Entries of unused buckets are removed when there are more than twice as many as buckets, and more than this number.
@@ -131,14 +139,16 @@ impl Buckets {
         let key = BucketKey { class: class.to_owned(), side, bits_per_s, client };
         let now = Instant::now();
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bucket) = known.get(&key).and_then(Weak::upgrade) {
+        let Known { buckets, most } = &mut *known;
+        if let Some(bucket) = buckets.get(&key).and_then(Weak::upgrade) {
             return Some(Gate::new(bucket, now));
         }
-        if known.len() >= FEW && known.len() == known.capacity() {
-            known.retain(|_, bucket| bucket.strong_count() > 0);
+        if buckets.len() >= FEW.max(*most) {
+            buckets.retain(|_, bucket| bucket.strong_count() > 0);
+            *most = 2 * buckets.len();
         }
         let bucket = Arc::new(Bucket::new(bits_per_s, now));
-        known.insert(key, Arc::downgrade(&bucket));
+        buckets.insert(key, Arc::downgrade(&bucket));
         Some(Gate::new(bucket, now))
     }
 }
@@ -226,6 +236,6 @@ mod tests {
             let client = IpAddr::from(number.to_be_bytes());
             drop(buckets.gate("web", 0, limit(Scope::Client(ClientPrefix::default())), client));
         }
-        assert!(buckets.known.lock().unwrap().len() <= 2 * FEW, "entries of clients that are gone");
+        assert!(buckets.known.lock().unwrap().buckets.len() <= FEW, "entries of clients that are gone");
     }
 }
