@@ -1,10 +1,21 @@
+import fcntl
 import subprocess
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from bentpipe.testing import emulated
 
 pytest_plugins = ["bentpipe.testing"]
+
+
+@pytest.fixture(autouse=True)
+def _alone():
+    # Tests of the command compare the host's settings before and after an emulation, and hold this lock meanwhile.
+    with (Path(tempfile.gettempdir()) / "bentpipe-emulation.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def test_a_command_runs_over_the_links_and_gives_its_exit_code(emulate):

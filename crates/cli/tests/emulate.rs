@@ -3,20 +3,18 @@
 //!
 //! Time limits are loose, because a busy machine may be late. The accuracy of the emulator is not tested here.
 
+use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bentpipe_emu::{At, Hop, Path};
 use bentpipe_net::{LinkConfig, LossModel, Schedule};
 
-/// One test at a time, because the host's settings are compared before and after.
-static ALONE: Mutex<()> = Mutex::new(());
-
-/// Guard of a test; `None` if something is missing.
-fn ready(programs: &[&str]) -> Option<MutexGuard<'static, ()>> {
+/// Guard of a test; `None` if something is missing. One test runs at a time, those of the Python package included, because the
+/// host's settings are compared before and after.
+fn ready(programs: &[&str]) -> Option<File> {
     let runs = |program: &str, arguments: &[&str]| {
         let mut command = Command::new(program);
         command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
@@ -32,7 +30,10 @@ fn ready(programs: &[&str]) -> Option<MutexGuard<'static, ()>> {
             return None;
         }
     }
-    Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+    // The operating system unlocks a file that is closed.
+    let alone = File::create(std::env::temp_dir().join("bentpipe-emulation.lock")).unwrap();
+    alone.lock().unwrap();
+    Some(alone)
 }
 
 fn bentpipe(arguments: &[&str]) -> Command {
@@ -794,6 +795,43 @@ fn a_further_command_joins_a_running_emulation() {
     drop(first.stdin.take());
     assert!(first.wait().unwrap().success());
     assert!(!endless.wait().unwrap().success());
+}
+
+#[test]
+fn a_command_joins_in_a_changed_root_folder() {
+    let Some(_alone) = ready(&["chroot"]) else { return };
+    // A name server on this host gives the command a mount namespace of its own, and the folder `here` is in the new root only.
+    let script = r#"mount --rbind / "$ROOT"; mount -t tmpfs none "$ROOT/mnt"; mkdir "$ROOT/mnt/here"
+        printf 'nameserver 127.0.0.1\nnameserver 192.0.2.53\n' >"$ROOT/mnt/resolv.conf"
+        mount --bind "$ROOT/mnt/resolv.conf" "$ROOT/etc/resolv.conf"; exec chroot "$ROOT" sh -c "$INSIDE""#;
+    let inside = r#"cd /mnt/here
+        sleep 20 | "$BENTPIPE" emulate geo-single -q -- cat & emulation=$!
+        for attempt in 1 2 3 4 5 6 7 8 9 10; do
+            sleep 0.5; "$BENTPIPE" emulate --join -- cat /mnt/here/../resolv.conf /etc/resolv.conf && break; done
+        kill $emulation; wait"#;
+    let root = tempfile::tempdir().unwrap();
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-ec", script]);
+    command.env("ROOT", root.path()).env("INSIDE", inside).env("BENTPIPE", env!("CARGO_BIN_EXE_bentpipe"));
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.ends_with("nameserver 192.0.2.53\nnameserver 192.0.2.53\n"), "{output:?}");
+}
+
+#[test]
+fn a_host_that_forwards_sends_nothing_of_its_own_over_the_path() {
+    let Some(_alone) = ready(&[]) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let summary = folder.path().join("summary.json");
+    // In a network namespace, because the setting is one of the host.
+    let script = "echo 1 >/proc/sys/net/ipv6/conf/all/forwarding; \
+                  exec \"$BENTPIPE\" emulate geo-single -q --summary \"$SUMMARY\" -- sleep 1.5";
+    let mut command = Command::new("unshare");
+    command.args(["--net", "sh", "-c", script]);
+    command.env("BENTPIPE", env!("CARGO_BIN_EXE_bentpipe")).env("SUMMARY", &summary);
+    assert!(command.status().unwrap().success());
+    let summary: serde_json::Value = serde_json::from_slice(&std::fs::read(&summary).unwrap()).unwrap();
+    assert_eq!(summary["fidelity"]["packets"], 0, "{summary}");
 }
 
 #[test]

@@ -113,6 +113,9 @@ impl Driver {
             let (chain, clock) = (&mut self.chains[from], self.clock);
             for _ in 0..READS_AT_ONCE {
                 let take = |frame: Frame| {
+                    if frame.is_of_link_scope() {
+                        return;
+                    }
                     if let Some(recorder) = self.recorder.as_mut().filter(|_| from == COMMAND) {
                         recorder.packet(Seen::Sent, frame.packet());
                     }

@@ -24,6 +24,7 @@ struct Traits {
     hosts: [u64; 2],
     low_priority: bool,
     is_data: bool,
+    of_link_scope: bool,
     ecn: EcnField,
 }
 
@@ -44,6 +45,12 @@ impl Frame {
         &self.buffer[..self.len as usize]
     }
 
+    /// True for a multicast that no router forwards: in IPv4 to 224.0.0.0/24 (RFC 5771, section 4), in IPv6 of link scope or less
+    /// (RFC 4291, section 2.7). The kernel of a forwarding host sends such packets by itself.
+    pub fn is_of_link_scope(&self) -> bool {
+        self.traits.of_link_scope
+    }
+
     /// Returns the buffer for the next packet.
     pub fn into_buffer(self) -> Vec<u8> {
         self.buffer
@@ -52,14 +59,21 @@ impl Frame {
 
 impl Traits {
     fn of(bytes: &[u8]) -> Self {
-        let unknown =
-            Self { flow: 0, hosts: [0; 2], low_priority: false, is_data: true, ecn: EcnField::NotCapable };
+        let unknown = Self {
+            flow: 0,
+            hosts: [0; 2],
+            low_priority: false,
+            is_data: true,
+            of_link_scope: false,
+            ecn: EcnField::NotCapable,
+        };
         let Ok(packet) = Datagram::read(bytes) else { return unknown };
         Self {
             flow: packet.flow_hash(0),
             hosts: [packet.source, packet.destination].map(number_of),
             low_priority: packet.is_low_priority(),
             is_data: is_data(&packet),
+            of_link_scope: is_of_link_scope(packet.destination),
             ecn: packet.ecn,
         }
     }
@@ -70,6 +84,14 @@ fn number_of(address: IpAddr) -> u64 {
     match address {
         IpAddr::V4(address) => u64::from(address.to_bits()),
         IpAddr::V6(address) => address.to_bits() as u64 ^ (address.to_bits() >> 64) as u64,
+    }
+}
+
+fn is_of_link_scope(destination: IpAddr) -> bool {
+    match destination {
+        IpAddr::V4(address) => matches!(address.octets(), [224, 0, 0, _]),
+        // The scope is the last half of the second byte; 1 is this interface, 2 is the link.
+        IpAddr::V6(address) => address.is_multicast() && address.octets()[1] & 15 <= 2,
     }
 }
 
@@ -162,6 +184,13 @@ mod tests {
     fn lower_effort_is_low_priority() {
         assert!(frame(&tcp(ip_v4(1, 0), &[])).low_priority());
         assert!(!frame(&tcp(ip_v4(8, 0), &[])).low_priority());
+    }
+
+    #[test]
+    fn multicasts_of_the_link_are_told_apart() {
+        let to = |address: &str| is_of_link_scope(address.parse().unwrap());
+        assert!(["224.0.0.22", "ff02::2", "ff01::1", "ff12::8"].into_iter().all(to));
+        assert!(!["224.0.1.1", "239.1.2.3", "192.0.0.1", "ff05::2", "ff0e::2", "fe80::2"].into_iter().any(to));
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use nix::sched::{CloneFlags, setns};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, chroot, fchdir};
 
 use crate::children::cannot_run;
 use crate::error::Error;
@@ -99,19 +99,25 @@ fn command_of_emulation(process: Pid) -> Option<Running> {
 
 /// Moves this process, which has one thread, into the user, network and mount namespaces of `process`.
 fn enter(process: Pid) -> io::Result<()> {
-    let open = |of: &str, name: &str| File::open(format!("/proc/{of}/ns/{name}"));
+    let open = |of: &str, name: &str| File::open(format!("/proc/{of}/{name}"));
     let process = process.to_string();
-    let all =
-        ["user", "net", "mnt"].map(|name| Ok::<_, io::Error>((open("self", name)?, open(&process, name)?)));
+    let (root, folder) = (open(&process, "root")?, std::env::current_dir()?);
+    let all = ["ns/user", "ns/net", "ns/mnt"]
+        .map(|name| Ok::<_, io::Error>((open("self", name)?, open(&process, name)?)));
+    let mut entered = false;
     for pair in all {
         let (own, its) = pair?;
         // Entering one's own user namespace is an error.
-        if own.metadata()?.ino() != its.metadata()?.ino() {
-            let folder = std::env::current_dir()?;
+        entered = own.metadata()?.ino() != its.metadata()?.ino();
+        if entered {
             setns(its.as_fd(), CloneFlags::empty())?;
-            // A change of the mount namespace leads to its root.
-            std::env::set_current_dir(folder)?;
         }
+    }
+    // A process that enters a mount namespace is at its root folder, even if `process` has another one by `chroot`.
+    if entered {
+        fchdir(root.as_fd())?;
+        chroot(".")?;
+        std::env::set_current_dir(folder)?;
     }
     Ok(())
 }
