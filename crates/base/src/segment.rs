@@ -42,18 +42,48 @@ impl Flags {
     }
 }
 
-/// The ECN field of the IP header (RFC 3168 section 5, RFC 9331).
+/// The ECN field of the IP header (RFC 3168 section 5, RFC 9331). The values are those of its two bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
 pub enum EcnField {
     /// Not ECN-capable: a congested queue drops the packet instead of marking it.
     #[default]
-    NotCapable,
-    /// ECN-capable transport: ECT(0).
-    Capable,
+    NotCapable = 0,
     /// ECN-capable transport that reacts to each mark: ECT(1), the identifier of L4S (RFC 9331).
-    L4s,
+    L4s = 1,
+    /// ECN-capable transport: ECT(0).
+    Capable = 2,
     /// Congestion experienced (CE).
-    Congested,
+    Congested = 3,
+}
+
+impl EcnField {
+    /// Returns the field with these two low bits; the others are ignored.
+    #[inline]
+    pub const fn of_bits(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::NotCapable,
+            1 => Self::L4s,
+            2 => Self::Capable,
+            _ => Self::Congested,
+        }
+    }
+
+    /// Returns the two bits.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        self as u8
+    }
+
+    /// Returns the name in traces; `None` for a packet that is not capable.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::NotCapable => None,
+            Self::L4s => Some("l4s"),
+            Self::Capable => Some("capable"),
+            Self::Congested => Some("congested"),
+        }
+    }
 }
 
 /// Receiver's report above its cumulative ACK: up to four SACK blocks, most recent first, or the holes of a SNACK. A first block

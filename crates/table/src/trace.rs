@@ -11,7 +11,7 @@ use arrow_array::builder::{
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use bentpipe_base::{EcnField, Flags, Instant, Probe, Segment};
+use bentpipe_base::{Flags, Instant, Probe, Segment};
 use bentpipe_lab::{File, Names};
 use bentpipe_outcome::{LinkEvent, Observer, Passing};
 use bentpipe_trace::{DropCause, Event};
@@ -262,12 +262,7 @@ impl Rows {
         self.probe.append_option(probe);
         self.probe_reply.append_option(reply);
         self.low_priority.append_option(segment.map(|segment| segment.low_priority));
-        self.ecn.append_option(segment.and_then(|segment| match segment.ecn {
-            EcnField::NotCapable => None,
-            EcnField::Capable => Some("capable"),
-            EcnField::L4s => Some("l4s"),
-            EcnField::Congested => Some("congested"),
-        }));
+        self.ecn.append_option(segment.and_then(|segment| segment.ecn.name()));
     }
 
     fn take(&mut self, schema: &SchemaRef) -> RecordBatch {

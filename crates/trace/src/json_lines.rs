@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use bentpipe_base::{EcnField, Flags, Probe, Segment};
+use bentpipe_base::{Flags, Probe, Segment};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -96,12 +96,9 @@ fn describe_segment(segment: &Segment) -> Value {
     if segment.low_priority {
         put("low_priority", true.into());
     }
-    match segment.ecn {
-        EcnField::NotCapable => None,
-        EcnField::Capable => put("ecn", "capable".into()),
-        EcnField::L4s => put("ecn", "l4s".into()),
-        EcnField::Congested => put("ecn", "congested".into()),
-    };
+    if let Some(ecn) = segment.ecn.name() {
+        put("ecn", ecn.into());
+    }
     Value::Object(fields)
 }
 

@@ -97,7 +97,7 @@ impl<'a> Datagram<'a> {
             destination: address(16),
             protocol: fixed[9],
             dscp: fixed[1] >> 2,
-            ecn: ecn_of(fixed[1]),
+            ecn: EcnField::of_bits(fixed[1]),
             hop_limit: fixed[8],
             // More fragments, or an offset.
             fragment: fragment & 0x3fff != 0,
@@ -121,7 +121,7 @@ impl<'a> Datagram<'a> {
             destination: address(24),
             protocol: fixed[6],
             dscp: class >> 2,
-            ecn: ecn_of(class),
+            ecn: EcnField::of_bits(class),
             hop_limit: fixed[7],
             fragment: false,
             len,
@@ -185,25 +185,6 @@ const fn mix(mut bits: u64) -> u64 {
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     bits ^ bits >> 31
-}
-
-/// Returns the two low bits of the old type-of-service byte.
-const fn ecn_of(class: u8) -> EcnField {
-    match class & 3 {
-        0 => EcnField::NotCapable,
-        1 => EcnField::L4s,
-        2 => EcnField::Capable,
-        _ => EcnField::Congested,
-    }
-}
-
-pub(crate) const fn ecn_bits(ecn: EcnField) -> u8 {
-    match ecn {
-        EcnField::NotCapable => 0,
-        EcnField::L4s => 1,
-        EcnField::Capable => 2,
-        EcnField::Congested => 3,
-    }
 }
 
 /// Marks an ECN-capable packet with congestion experienced (RFC 3168) and updates its checksum. Returns false without a change

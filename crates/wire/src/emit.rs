@@ -4,7 +4,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use bentpipe_base::{EcnField, Segment};
 
-use crate::datagram::{LOWER_EFFORT, ecn_bits, protocol};
+use crate::datagram::{LOWER_EFFORT, protocol};
 use crate::tcp::CHECKSUM_AT;
 use crate::{Header, Sum};
 
@@ -114,7 +114,7 @@ impl Packet<'_> {
     }
 
     fn write_ip(&self, out: &mut [u8], len: usize) {
-        let class = self.ip.dscp << 2 | ecn_bits(self.ip.ecn);
+        let class = self.ip.dscp << 2 | self.ip.ecn.bits();
         match (self.ends.local.ip(), self.ends.remote.ip()) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 let total = (20 + len) as u16;

@@ -14,12 +14,10 @@ bitflags::bitflags! {
         const LOW_PRIORITY = 0x01;
         /// It carries payload.
         const DATA = 0x02;
-        /// ECN-capable: ECT(0). The two bits of ECN mean what they mean in the IP header.
-        const ECT_0 = 0x04;
         /// ECN-capable and L4S: ECT(1).
-        const ECT_1 = 0x08;
-        /// A queue marked it.
-        const CONGESTED = Self::ECT_0.bits() | Self::ECT_1.bits();
+        const ECT_1 = EcnField::L4s.bits() << Self::ECN_SHIFT;
+        /// A queue marked it: both bits of [`EcnField`].
+        const CONGESTED = EcnField::Congested.bits() << Self::ECN_SHIFT;
         /// A packet of constant-bit-rate traffic: there is no segment.
         const PLAIN = 0x10;
         /// The second of two that duplication made of one.
@@ -183,23 +181,15 @@ impl PacketHandle {
 }
 
 impl Marks {
+    const ECN_SHIFT: u32 = 2;
+
     /// Marks of a segment that is about to leave.
     #[inline]
     pub fn of(segment: &Segment) -> Self {
         let mut marks = Self::empty();
         marks.set(Self::LOW_PRIORITY, segment.low_priority);
         marks.set(Self::DATA, segment.len > 0);
-        marks | Self::of_ecn(segment.ecn)
-    }
-
-    #[inline]
-    fn of_ecn(ecn: EcnField) -> Self {
-        match ecn {
-            EcnField::NotCapable => Self::empty(),
-            EcnField::Capable => Self::ECT_0,
-            EcnField::L4s => Self::ECT_1,
-            EcnField::Congested => Self::CONGESTED,
-        }
+        marks | Self::from_bits_retain(segment.ecn.bits() << Self::ECN_SHIFT)
     }
 }
 

@@ -67,6 +67,7 @@ const SEQ_BITS: u32 = 44;
 const ACK_BITS: u32 = 48;
 const LEN_BITS: u32 = u64::BITS - SEQ_BITS;
 const MOST_LEN: u32 = (1 << LEN_BITS) - 1;
+const ECN_SHIFT: u32 = Traits::ECN.bits().trailing_zeros();
 const SACK_BLOCKS_SHIFT: u32 = Traits::SACK_BLOCKS.bits().trailing_zeros();
 
 bitflags::bitflags! {
@@ -75,9 +76,8 @@ bitflags::bitflags! {
     struct Traits: u8 {
         const TIMESTAMPS = 0x01;
         const LOW_PRIORITY = 0x02;
-        /// The bits of ECN, as in the IP header.
-        const ECT_0 = 0x04;
-        const ECT_1 = 0x08;
+        /// The bits of [`EcnField`].
+        const ECN = 0x0c;
         /// The whole segment is out of line; the field of the window holds its place.
         const OUT_OF_LINE = 0x10;
         /// Number of SACK blocks out of line; the field of the length, which is zero, holds their place.
@@ -200,8 +200,7 @@ impl PacketPool {
         let mut traits = Traits::empty();
         traits.set(Traits::TIMESTAMPS, segment.timestamps.is_some());
         traits.set(Traits::LOW_PRIORITY, segment.low_priority);
-        traits.set(Traits::ECT_0, matches!(segment.ecn, EcnField::Capable | EcnField::Congested));
-        traits.set(Traits::ECT_1, matches!(segment.ecn, EcnField::L4s | EcnField::Congested));
+        traits |= Traits::from_bits_retain(segment.ecn.bits() << ECN_SHIFT);
         self.sent_at[index as usize] = contents.sent_at;
         let packed = &mut self.packets[index];
         packed.seq_and_len = segment.seq << LEN_BITS | u64::from(segment.len);
@@ -249,12 +248,7 @@ impl PacketPool {
         segment.ack = packed.ack_and_traits >> 16;
         segment.window = packed.window_or_out_of_line;
         segment.flags = Flags::from_bits_retain((packed.ack_and_traits >> 8 & 0xff) as u16);
-        segment.ecn = match (traits.contains(Traits::ECT_0), traits.contains(Traits::ECT_1)) {
-            (false, false) => EcnField::NotCapable,
-            (true, false) => EcnField::Capable,
-            (false, true) => EcnField::L4s,
-            (true, true) => EcnField::Congested,
-        };
+        segment.ecn = EcnField::of_bits(traits.bits() >> ECN_SHIFT);
         segment.low_priority = traits.contains(Traits::LOW_PRIORITY);
         segment.probe = Probe::No;
         let [value, echo] = packed.timestamps;
