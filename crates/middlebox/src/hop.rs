@@ -73,6 +73,17 @@ pub(crate) enum State {
     Lost,
 }
 
+/// Contents of a segment of the destination.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard {
+    /// True if its cumulative acknowledgement is a new one.
+    pub advances: bool,
+    /// Number of newly acknowledged segments.
+    pub fresh: u32,
+    /// True if it shows that a segment is lost.
+    pub finds_loss: bool,
+}
+
 impl Hop {
     pub fn place(&self, seq: u64) -> usize {
         self.held.partition_point(|held| held.segment.seq < seq)
@@ -100,8 +111,20 @@ impl Hop {
         segment.seq_len()
     }
 
-    /// Handles an ACK of the destination. Returns the number of newly acknowledged segments.
-    pub fn acknowledge(&mut self, now: Instant, segment: &Segment) -> u32 {
+    /// Handles a segment of the destination: what it acknowledges, the losses that it shows, and its window.
+    pub fn hear(&mut self, now: Instant, segment: &Segment) -> Heard {
+        let advances = segment.ack > self.una;
+        let fresh = self.acknowledge(now, segment);
+        let before = self.lost.len();
+        if segment.seq_len() == 0 || advances {
+            self.react(segment, fresh);
+        }
+        self.edge = self.edge.max(segment.ack + u64::from(segment.window));
+        Heard { advances, fresh, finds_loss: self.lost.len() > before }
+    }
+
+    /// Removes acknowledged segments and notes arrived ones. Returns the number of newly acknowledged segments.
+    fn acknowledge(&mut self, now: Instant, segment: &Segment) -> u32 {
         let (mut fresh, mut sample) = (0, None);
         while let Some(front) = self.held.front().filter(|held| held.segment.seq_end() <= segment.ack) {
             if let State::Flying(serial) = front.state {
@@ -184,7 +207,7 @@ impl Hop {
     }
 
     /// Detects losses from an ACK and updates the window.
-    pub fn react(&mut self, segment: &Segment, fresh: u32) {
+    fn react(&mut self, segment: &Segment, fresh: u32) {
         if self.by_number {
             self.order.clear();
             if let Some(Held { state: State::Flying(serial), segment, .. }) = self.held.front().copied()

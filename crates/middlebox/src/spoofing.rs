@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use bentpipe_base::{Duration, EcnField, Flags, Instant, Probe, SackRange, Segment};
 
-use crate::hop::{Hop, trim_front};
+use crate::hop::{Heard, Hop, trim_front};
 use crate::satpep::{Departure, Meters, Share};
 use crate::table::Table;
 use crate::{Connection, Direction, Emission, Passing, Port, SatPepConfig, SpoofingConfig, Verdict};
@@ -324,12 +324,7 @@ impl Spoofing {
         let owed = agent.owed();
         agent.dst_seq = agent.dst_seq.max(segment.seq_end());
         agent.dst_timestamp = segment.timestamps.map(|(value, _)| value).or(agent.dst_timestamp);
-        let advances = segment.ack > agent.hop.una;
-        let fresh = agent.hop.acknowledge(now, segment);
-        if segment.seq_len() == 0 || advances {
-            agent.hop.react(segment, fresh);
-        }
-        agent.hop.edge = agent.hop.edge.max(segment.ack + u64::from(segment.window));
+        let Heard { fresh, .. } = agent.hop.hear(now, segment);
         let settled = owed.saturating_sub(agent.owed());
         self.counters.delivered_bytes += settled;
         let ends = agent.fin_end.is_some_and(|end| agent.hop.una >= end);

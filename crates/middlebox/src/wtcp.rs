@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bentpipe_base::{EcnField, Flags, Instant, Probe, Segment};
 
-use crate::hop::Hop;
+use crate::hop::{Heard, Hop};
 use crate::table::Table;
 use crate::{Connection, Direction, Emission, Passing, Port, Verdict, WtcpConfig};
 
@@ -172,13 +172,7 @@ impl Wtcp {
         out: &mut Vec<Emission>,
     ) -> Verdict {
         let Some(agent) = self.agents.get_mut(connection) else { return Verdict::Forward };
-        let advances = segment.ack > agent.hop.una;
-        let fresh = agent.hop.acknowledge(now, segment);
-        let before = agent.hop.lost.len();
-        if segment.seq_len() == 0 || advances {
-            agent.hop.react(segment, fresh);
-        }
-        agent.hop.edge = agent.hop.edge.max(segment.ack + u64::from(segment.window));
+        let Heard { advances, fresh, finds_loss } = agent.hop.hear(now, segment);
         if advances {
             (agent.hop.cwnd, agent.duplicates, agent.expected) = (agent.window, 0, None);
             agent.last_ack = Segment { len: 0, flags: Flags::ACK, ..*segment };
@@ -192,7 +186,6 @@ impl Wtcp {
         if hides && segment.sack.is_empty() {
             agent.count_duplicate();
         }
-        let finds_loss = agent.hop.lost.len() > before;
         if repairs_here {
             // A source that knew of the hole would also fill it.
             segment.sack.clear();
