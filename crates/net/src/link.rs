@@ -211,7 +211,7 @@ impl<P: Packet> Link<P> {
         matches!(self.queue, Queue::Fifo(_)) && self.path.flight.next_due() > now
     }
 
-    /// Returns the packet that leaves the path after `ahead` others, if that is easy to find: a hint for prefetching drivers.
+    /// Returns the packet that leaves the path after `ahead` others, if that is easy to find.
     #[inline]
     pub fn in_flight(&self, ahead: usize) -> Option<&P> {
         self.path.flight.behind(ahead)
@@ -267,15 +267,6 @@ impl<P: Packet> Link<P> {
                 Queue::Fifo(fifo) => path.enqueue_fifo(now, packet, fifo, ledger),
                 Queue::Held(held) => path.enqueue_held(now, packet, held, ledger),
             };
-        }
-    }
-
-    /// Prefetches the memory that the next offer reads, without changes: a hint for drivers with more links than fit into the
-    /// cache.
-    #[inline]
-    pub fn prefetch(&self) {
-        if let Queue::Fifo(fifo) = &self.queue {
-            fifo.prefetch();
         }
     }
 

@@ -152,7 +152,6 @@ impl<M: Monitor> Simulation<M> {
                 };
                 self.now = now;
                 self.turns += 1;
-                self.prefetch_ahead();
                 if M::MONITORS {
                     self.key = self.wheel.key(now, target);
                     if self.monitor.is_due() {

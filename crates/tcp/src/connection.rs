@@ -272,13 +272,6 @@ impl Connection {
         self.sender.snapshot()
     }
 
-    /// Prefetches the memory that the next segment's handling will read. It serves drivers with more connections than the CPU
-    /// cache holds, which call it shortly before that segment.
-    #[inline]
-    pub fn prefetch(&self) {
-        self.sender.prefetch();
-    }
-
     /// Returns the smoothed RTT; `None` before the first sample.
     pub fn srtt(&self) -> Option<Duration> {
         self.sender.srtt()

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 
-use bentpipe_base::{Duration, Instant, prefetch};
+use bentpipe_base::{Duration, Instant};
 use bentpipe_trace::DropCause;
 
 use super::backlog::{Backlog, Limit, Transmission, Unbegun};
@@ -52,14 +52,6 @@ impl Fifo {
     /// Sets another admission rule for later arrivals. Queued packets keep their transmissions; RED starts without history.
     pub fn admit_as(&mut self, other: Self) {
         self.admission = other.admission;
-    }
-
-    /// Prefetches the first transmission.
-    #[inline]
-    pub fn prefetch(&self) {
-        if let Some(first) = self.waiting.front() {
-            prefetch(first);
-        }
     }
 
     /// Starts the transmissions due at or before `now`.

@@ -7,7 +7,6 @@ use bentpipe_base::Instant;
 use bentpipe_scenario::LinkId;
 
 use crate::engine::key::EventKey;
-use crate::engine::tuning::CHANNEL_AHEAD;
 use crate::ids::PacketIndex;
 use crate::packet::handle::PacketHandle;
 use crate::packet::pool::{PacketPool, Waiting};
@@ -72,30 +71,7 @@ impl Channel {
         self.len = self.len.checked_sub(1)?;
         let packet = pool.waiting(self.first);
         self.first = packet.salt_or_next;
-        if pool.is_large() {
-            self.prefetch_ahead(packet.handle.index(), pool);
-        }
         Some(packet)
-    }
-
-    /// Prefetches the first packets, as far as they are neighbours.
-    #[inline(always)]
-    pub fn prefetch_first(&self, pool: &PacketPool) {
-        pool.prefetch_row(self.first, CHANNEL_AHEAD.min(self.len));
-    }
-
-    /// Prefetches further packets while they leave one by one; `left` was the last.
-    #[inline(always)]
-    fn prefetch_ahead(&self, left: PacketIndex, pool: &PacketPool) {
-        if self.first != left + 1 {
-            return self.prefetch_first(pool);
-        }
-        if self.len >= CHANNEL_AHEAD / 2 {
-            pool.prefetch_out_of_line(left + CHANNEL_AHEAD / 2);
-            if self.len >= CHANNEL_AHEAD {
-                pool.prefetch(left + CHANNEL_AHEAD);
-            }
-        }
     }
 }
 

@@ -84,11 +84,8 @@ impl<M: Monitor> Simulation<M> {
     pub(crate) fn leave_batch(&mut self, id: u32, limit: Instant, mut visit: impl FnMut(&mut Self, Waiting)) {
         while self.shared_links[id as usize].batch.first_at() <= limit {
             let mut leaving = self.shared_links[id as usize].batch.leave(limit, &mut self.pool);
-            let is_large = self.is_large();
             for position in 0..leaving.len() {
-                if is_large {
-                    self.prefetch_along_batch(&leaving, position);
-                }
+                self.prefetch_along_batch(&leaving, position);
                 let packet = leaving.get(position, &self.pool);
                 visit(self, packet);
             }
@@ -126,9 +123,7 @@ impl<M: Monitor> Simulation<M> {
         (state.next_due, state.executed_until) = (Instant::FAR_FUTURE, window_end);
         let mut scheduled = std::mem::replace(&mut state.scheduled, spare);
         for (place, &id) in scheduled.iter().enumerate() {
-            if self.is_large() {
-                self.prefetch_along_window(&scheduled[place..]);
-            }
+            self.prefetch_along_window(&scheduled[place..]);
             self.processes.processes[id as usize].is_scheduled = false;
             self.run_process(id, window_end);
         }

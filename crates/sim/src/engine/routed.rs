@@ -40,7 +40,6 @@ impl Simulation<Silent> {
     /// Executes an event of a share.
     fn execute(&mut self, now: Instant, target: EventTarget) {
         (self.now, self.turns) = (now, self.turns + 1);
-        self.prefetch_ahead();
         self.happen(target);
     }
 

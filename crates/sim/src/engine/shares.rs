@@ -53,11 +53,9 @@ impl Simulation<Silent> {
         self.part().returned.get();
         let mut got = std::mem::take(&mut self.part().returned.got);
         for Returned { to_channels, to_shared_links, lost } in &mut got {
-            for position in 0..to_channels.len() {
-                self.prefetch_along_returned(&to_channels[position..]);
-                self.processes.post(to_channels[position].of_share(None), &mut self.pool);
+            for packet in to_channels.drain(..) {
+                self.processes.post(packet.of_share(None), &mut self.pool);
             }
-            to_channels.clear();
             for (id, packet) in to_shared_links.drain(..) {
                 self.send_to_shared_link(id, packet.of_share(None));
             }

@@ -13,28 +13,14 @@ pub(crate) const MANY_EVENTS: u64 = 1 << 13;
 /// With 2,000 flows divided equally, the second of two threads would wait 11 % of the time.
 pub(crate) const FLOWS_OF_FIRST_LINK: u64 = 18;
 
-/// Nanoseconds in a slot of the lowest level of the event queue, as a power of two: 16 us. Wide enough that a busy world sees several
-/// events ahead, which it can prefetch.
+/// Nanoseconds in a slot of the lowest level of the event queue, as a power of two: 16 us.
 pub(crate) const SLOT_BITS: u32 = 14;
 
 /// Slots in a level of the event queue, as a power of two.
 pub(crate) const LEVEL_BITS: u32 = 12;
 
-/// Number of connection ends that fit into the caches with their links, so that prefetching does not pay.
-pub(crate) const FEW_ENDS: usize = 256;
-
-/// Number of packets that fit into the caches.
-pub(crate) const FEW_PACKETS: usize = 16 * CHUNK;
-
 /// Places of a chunk of the packet pool: about the packets that some flows send in succession.
 pub(crate) const CHUNK: usize = 256;
-
-/// Places in a long queue of packets of the one whose goal is prefetched, and of the one whose contents are.
-pub(crate) const NEAR: usize = 3;
-pub(crate) const FAR: usize = 8;
-
-/// Number of packets of a channel that are prefetched before they leave it.
-pub(crate) const CHANNEL_AHEAD: u32 = 12;
 
 /// Places in a sorted batch of the packet whose contents are prefetched, and of the one whose channel is.
 pub(crate) const BATCH_FAR: usize = 24;

@@ -257,18 +257,6 @@ impl Wheel {
             && self.far.iter().all(|level| level.summary == 0)
     }
 
-    /// True if the open slot holds enough events that the next ones are known.
-    #[inline(always)]
-    pub fn is_crowded(&self) -> bool {
-        self.open.len() > self.done + 3
-    }
-
-    /// The target of the event `ahead` places after the one returned next, if it is in the open slot: a hint.
-    #[inline]
-    pub fn upcoming(&self, ahead: usize) -> Option<EventTarget> {
-        self.open.get(self.done + ahead).map(|event| event.target)
-    }
-
     /// Inserts an event into the open slot, in order among those not yet executed.
     fn insert_open(&mut self, target: EventTarget, time: u64) {
         let event = self.key(Instant::from_nanos(time), target);

@@ -1,6 +1,6 @@
 //! Connection ends: segments arrive, the application reacts, segments leave, the timer is set.
 
-use bentpipe_base::{EcnField, Instant, Probe, prefetch};
+use bentpipe_base::{EcnField, Instant, Probe};
 use bentpipe_check::HostEvent;
 use bentpipe_outcome::Delays;
 use bentpipe_tcp::{Connection, Events, Exchange, Transmit};
@@ -44,7 +44,6 @@ impl<M: Monitor> Simulation<M> {
     /// Hands a packet over at the end of its route.
     #[inline]
     pub(crate) fn arrive(&mut self, handle: PacketHandle) {
-        let is_large = self.is_large();
         if handle.has(Marks::AGENT) {
             return self.arrive_at_agent(handle);
         }
@@ -74,13 +73,6 @@ impl<M: Monitor> Simulation<M> {
             to,
             HostEvent::Arrived { packet: handle.index(), segment: contents.segment },
         );
-        // The answer leaves over this link.
-        if is_large
-            && self.processes.is_empty()
-            && let Some(link) = self.links.get(self.routes[end.route as usize] as usize)
-        {
-            prefetch(link);
-        }
         let delays = self.core.delays.get_mut(end.delays as usize);
         // Data arrives at the receiver, and round-trip samples at the sender.
         let is_receiver = !to.is_multiple_of(2);

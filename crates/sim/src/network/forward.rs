@@ -16,7 +16,6 @@ use crate::simulation::Simulation;
 impl<M: Monitor> Simulation<M> {
     /// Takes the packets that have reached the far end of a link.
     pub(crate) fn deliver(&mut self, link: LinkId) {
-        self.prefetch_along(link);
         loop {
             let state = &mut self.links[link as usize];
             let Some(arrival) = state.deliver(self.now) else { break };

@@ -3,11 +3,11 @@
 //! A packet with its place fits one cache line: sending, transmission by a shared link and receiving access only this line.
 
 use bentpipe_base::{
-    EcnField, Extension, Flags, Instant, Probe, SackBlocks, SackRange, Segment, prefetch, prefetch_item,
+    EcnField, Extension, Flags, Instant, Probe, SackBlocks, SackRange, Segment, prefetch_item,
 };
 
 use crate::engine::key::tie_break;
-use crate::engine::tuning::{CHUNK, FEW_PACKETS};
+use crate::engine::tuning::CHUNK;
 use crate::ids::PacketIndex;
 use crate::packet::handle::PacketHandle;
 use crate::packet::slab::{ChunkedSlab, Cursor};
@@ -343,34 +343,10 @@ impl PacketPool {
         self.put(&contents)
     }
 
-    /// True if the caches close to a processor do not hold all of it, so that it pays to ask for memory ahead.
-    #[inline(always)]
-    pub fn is_large(&self) -> bool {
-        self.packets.places().len() > FEW_PACKETS
-    }
-
     /// Asks for the memory of a packet, if there is one.
     #[inline(always)]
     pub fn prefetch(&self, index: PacketIndex) {
         prefetch_item(self.packets.places(), index as usize);
-    }
-
-    /// Prefetches up to `count` packets that may be neighbours.
-    #[inline(always)]
-    pub fn prefetch_row(&self, first: PacketIndex, count: u32) {
-        if let Some(packets) = self.packets.places().get(first as usize..(first + count) as usize) {
-            prefetch(packets);
-        }
-    }
-
-    /// Prefetches the part of a packet that is out of line, if there is one. The packet at `index` must be in the cache.
-    #[inline(always)]
-    pub fn prefetch_out_of_line(&self, index: PacketIndex) {
-        match self.packets.places().get(index as usize).and_then(Packed::out_of_line) {
-            None => {}
-            Some(OutOfLine::SackBlocks(_, place)) => prefetch_item(&self.sack_lines.items, place as usize),
-            Some(OutOfLine::Segment(place)) => prefetch_item(&self.segments.items, place as usize),
-        }
     }
 
     /// Places in use.

@@ -37,7 +37,7 @@ pub(crate) use outgoing::{Outgoing, Prediction};
 pub(crate) use stream::MAX_SEQ;
 pub(crate) use timer::Fate;
 
-use bentpipe_base::{Duration, EcnField, Instant, WindowState, prefetch};
+use bentpipe_base::{Duration, EcnField, Instant, WindowState};
 use bentpipe_cc::delivery_rate::DeliveryRate;
 use bentpipe_cc::{Accounting, ConnectionEvent, Pacer, Path, PeerProbes, Phase, Start};
 
@@ -411,13 +411,6 @@ impl Sender {
         let extra =
             if self.episode.is_open() && config.limited_transmit { self.duplicates.min(2) } else { 0 };
         self.board.outstanding() - extra.min(self.board.outstanding())
-    }
-
-    /// Prefetches the memory that the next arrival's handling will read.
-    #[inline]
-    pub fn prefetch(&self) {
-        prefetch(&*self.algorithm.cc);
-        self.board.prefetch();
     }
 
     /// Returns the heap memory in bytes, for the memory bound.

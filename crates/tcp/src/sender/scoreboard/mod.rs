@@ -20,7 +20,7 @@ pub(super) use record::{Mark, Record};
 
 use std::collections::VecDeque;
 
-use bentpipe_base::{Instant, SackRange, prefetch};
+use bentpipe_base::{Instant, SackRange};
 
 use repairs::{Repairs, Report};
 use steps::count_step;
@@ -166,16 +166,6 @@ impl Scoreboard {
                 "an empty scoreboard counts nothing"
             );
             self.forget();
-        }
-    }
-
-    /// Prefetches the memory of the oldest and the latest records.
-    #[inline]
-    pub fn prefetch(&self) {
-        let (older, newer) = self.records.as_slices();
-        prefetch(&older[..older.len().min(4)]);
-        if let Some(latest) = newer.last().or(older.last()) {
-            prefetch(latest);
         }
     }
 
