@@ -180,7 +180,15 @@ impl<P: Packet> Link<P> {
             self.ledger.count_delivery(&flying.packet);
             return Some(Arrival { packet: flying.packet, copy_follows: false });
         }
+        debug_assert!(self.is_balanced(), "each packet is inside, delivered or dropped: {:?}", self.stats());
         None
+    }
+
+    /// True if each packet that was offered or duplicated is inside, delivered or dropped.
+    fn is_balanced(&self) -> bool {
+        let stats = self.stats();
+        stats.enqueued_packets + stats.duplicated_packets
+            == stats.delivered_packets + stats.dropped_packets() + self.packets_inside() as u64
     }
 
     /// Returns the next dropped packet, refused on arrival or lost later. Each packet is returned exactly once, here or by

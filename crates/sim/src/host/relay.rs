@@ -229,13 +229,18 @@ impl<M: Monitor> Simulation<M> {
         let leg = self.later_leg(self.ends[behind as usize].leg_id).expect("a later leg begins at a proxy");
         let proxy = self.core.legs[leg].proxy as usize;
         let sink = &mut self.ends[to as usize].connection;
-        let room = self.core.proxies[proxy].config.split.most_unsent(sink.window_bytes());
-        let room = room.saturating_sub(unsent_bytes(sink));
+        let most_unsent = self.core.proxies[proxy].config.split.most_unsent(sink.window_bytes());
+        let room = most_unsent.saturating_sub(unsent_bytes(sink));
         let available = self.ends[from as usize].connection.readable().min(room);
         let taken = self.ends[to as usize].connection.write(self.now, available);
         if taken > 0 {
             let read = self.ends[from as usize].connection.read(self.now, taken);
             debug_assert_eq!(read, taken, "what is readable can be read");
+            let unsent = unsent_bytes(&self.ends[to as usize].connection);
+            debug_assert!(
+                unsent <= most_unsent,
+                "a proxy holds {unsent} unsent bytes of at most {most_unsent}"
+            );
             self.monitor.end(self.key, from, HostEvent::Read(taken));
             self.monitor.end(self.key, to, HostEvent::Wrote(taken));
             self.core.proxies[proxy].relayed_bytes += taken;

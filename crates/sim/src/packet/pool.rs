@@ -67,6 +67,8 @@ const SEQ_BITS: u32 = 44;
 const ACK_BITS: u32 = 48;
 const LEN_BITS: u32 = u64::BITS - SEQ_BITS;
 const MOST_LEN: u32 = (1 << LEN_BITS) - 1;
+/// Destination of a released packet, in builds with assertions.
+const RELEASED: u32 = u32::MAX;
 const ECN_SHIFT: u32 = Traits::ECN.bits().trailing_zeros();
 const SACK_BLOCKS_SHIFT: u32 = Traits::SACK_BLOCKS.bits().trailing_zeros();
 
@@ -239,6 +241,7 @@ impl PacketPool {
     #[inline(always)]
     pub fn read(&self, index: PacketIndex, contents: &mut PacketContents) {
         let packed = &self.packets[index];
+        debug_assert_ne!(packed.to, RELEASED, "a released packet is not read");
         (contents.to, contents.incarnation) = (packed.to, packed.incarnation);
         contents.sent_at = self.sent_at[index as usize];
         let segment = &mut contents.segment;
@@ -333,7 +336,11 @@ impl PacketPool {
     /// Releases a packet.
     #[inline(always)]
     pub fn release(&mut self, index: PacketIndex) {
+        debug_assert_ne!(self.packets[index].to, RELEASED, "a packet is released once");
         self.release_out_of_line(index);
+        if cfg!(debug_assertions) {
+            self.packets[index].to = RELEASED;
+        }
         self.packets.release(index);
     }
 
