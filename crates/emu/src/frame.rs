@@ -190,7 +190,9 @@ mod tests {
     fn multicasts_of_the_link_are_told_apart() {
         let to = |address: &str| is_of_link_scope(address.parse().unwrap());
         assert!(["224.0.0.22", "ff02::2", "ff01::1", "ff12::8"].into_iter().all(to));
-        assert!(!["224.0.1.1", "239.1.2.3", "192.0.0.1", "ff05::2", "ff0e::2", "fe80::2"].into_iter().any(to));
+        assert!(
+            !["224.0.1.1", "239.1.2.3", "192.0.0.1", "ff05::2", "ff0e::2", "fe80::2"].into_iter().any(to)
+        );
     }
 
     #[test]

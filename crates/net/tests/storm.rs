@@ -137,7 +137,7 @@ fn loss() -> impl Strategy<Value = LossConfig> {
         (prop::collection::vec(any::<bool>(), 1..30), any::<bool>())
             .prop_map(|(lost, repeat)| LossModel::Trace { lost, repeat }),
     ];
-    (model, any::<bool>()).prop_map(|(model, data_only)| LossConfig { model, data_only })
+    (model, any::<bool>()).prop_map(|(model, data_only)| LossConfig { model, data_only, handover: None })
 }
 
 fn outages() -> impl Strategy<Value = Outages> {

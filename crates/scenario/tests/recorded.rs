@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use bentpipe_base::{Duration, Instant, Rate};
-use bentpipe_net::{Interpolation, LossModel, Outage, Schedule};
+use bentpipe_net::{Interpolation, Jitter, JitterDistribution, LinkConfig, LossModel, Outage, Schedule};
 use bentpipe_scenario::{Draft, Scenario};
 use common::world_with;
 
@@ -122,4 +122,37 @@ fn what_comes_from_a_file_is_shown_as_that_and_reads_back() {
     assert!(text.len() < 10_000 && text.contains("file = \"leo-recorded.csv\""), "{text}");
     assert!(text.contains("deliveries = \"12mbit.trace\", repeat = true"), "{text}");
     assert_eq!(Draft::parse("leo-recorded", &text).and_then(|draft| draft.scenario()).unwrap(), scenario);
+}
+
+#[test]
+fn measured_jitter_is_a_sorted_column_of_a_file() {
+    let jitter =
+        "jitter = { file = \"link.csv\", column = \"rtt\", unit = \"ms\", factor = 0.5, missing = [40] }";
+    let text = world_with("rate = \"10 Mbit/s\"", &format!("rate = \"10 Mbit/s\"\n{jitter}"));
+    let link = world(&text, ("link.csv", "t,rtt\n0,60\n3,40\n2,50\n"), &[]).unwrap().links.remove(0);
+    let ms = Duration::from_millis;
+    let delays = [25, 30].map(ms).into();
+    let jitter = Some(Jitter { distribution: JitterDistribution::Table { delays }, correlation: 0.0 });
+    assert_eq!([&link.forward.jitter, &link.reverse.jitter], [&jitter, &jitter]);
+    let error = world(&text, ("link.csv", "t,rtt\n0,60\n3,slow\n"), &[]).unwrap_err();
+    assert!(
+        error.starts_with("FOLDER/link.csv:3:3: link.satellite.jitter.file: found \"slow ms\""),
+        "{error}"
+    );
+}
+
+#[test]
+fn handovers_are_the_steps_of_each_direction() {
+    let keys = "rate = \"10 Mbit/s\"\nhandover-loss = { rate = 0.3, before = \"50 ms\", jump = \"2 ms\" }\n\
+                delay-one-way = { table = [[\"0 s\", \"9 ms\"], [\"7 s\", \"12 ms\"], [\"8 s\", \"13 ms\"]], repeat-every = \"15 s\" }\n\
+                reverse = { delay-one-way = [[\"0 s\", \"9 ms\"], [\"4 s\", \"20 ms\"]] }";
+    let text = world_with("rate = \"10 Mbit/s\"", keys);
+    let text =
+        text.lines().filter(|line| *line != "delay-one-way = \"275 ms\"").collect::<Vec<_>>().join("\n");
+    let link = world(&text, ("link.csv", ""), &[]).unwrap().links.remove(0);
+    let handovers =
+        |link: LinkConfig| link.loss.handover.map(|burst| (burst.handovers, burst.repeat_every)).unwrap();
+    let s = Duration::from_secs;
+    assert_eq!(handovers(link.forward), (vec![s(7), s(15)], Some(s(15))));
+    assert_eq!(handovers(link.reverse), (vec![s(4)], None));
 }

@@ -107,7 +107,7 @@ impl Dice {
             4 => LossModel::List { numbers: (1..200).filter(|_| self.one_in(20)).collect() },
             _ => LossModel::None,
         };
-        LossConfig { model, data_only: self.one_in(2) }
+        LossConfig { model, data_only: self.one_in(2), handover: None }
     }
 
     fn outages(&mut self) -> Outages {
@@ -487,7 +487,7 @@ impl Dice {
         scenario.links.retain(|link| link.name != "satellite" && link.name != "spare");
         let [up, down, between] = [(); 3].map(|()| LinkConfig {
             // Where a way has many hops, errors on each would be errors on all.
-            loss: LossConfig { model: LossModel::Packet { probability: 1e-3 }, data_only: false },
+            loss: LossConfig { model: LossModel::Packet { probability: 1e-3 }, ..LossConfig::default() },
             reordering: None,
             duplicate_probability: 0.0,
             ..self.link()

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use bentpipe_base::Duration;
 use bentpipe_orbit::{Grid, Handover, Shell, Spread};
 
-use super::link::medium;
+use super::link::{ground, medium};
 use crate::form::{Form, Named, Shorthand};
 use crate::sky::{ConstellationGroup, InFlight, Orbits, Position};
 use crate::unit::{
@@ -37,11 +37,13 @@ pub(super) fn constellation(form: &mut Form<'_>, group: &mut ConstellationGroup)
     form.field("in-flight", &mut group.in_flight, &IN_FLIGHT);
     form.field("step", &mut group.step, &TIME_ABOVE_ZERO);
     form.required_table("ground", Shorthand::NONE, "a table with rate, queue, loss", |form| {
-        medium(form, &mut group.up);
+        let [up, down] = &mut group.recordings;
+        ground(form, &mut group.up, up);
         if form.reads() {
             group.down = group.up.clone();
+            *down = up.clone();
         }
-        form.differing("down", |form| medium(form, &mut group.down));
+        form.differing("down", |form| ground(form, &mut group.down, down));
     });
     form.table("links", Shorthand::KIND, |form| links(form, &mut group.grid));
     if group.grid.is_some() {

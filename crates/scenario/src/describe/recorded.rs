@@ -109,23 +109,41 @@ pub(super) fn series<T: Copy>(
     fields(form, series);
     form.field("repeat-every", &mut series.repeat, &Repeats);
     let Form::Read(reading) = form else { return Gaps::default() };
+    let Some(read) = of_file(reading, series, reader) else { return Gaps::default() };
+    (*points, *repeat_every) = (read.points, read.repeat_every);
+    (read.gaps, read.repeat_every)
+}
+
+/// Reads a column of a CSV file as values without times. Returns `None` if there is no file, or after a mistake.
+pub(super) fn samples<T: Copy>(
+    form: &mut Form<'_>,
+    series: &mut Series,
+    reader: Reader<'_, T>,
+) -> Option<Vec<T>> {
+    form.required("file", &mut series.file, &TEXT);
+    form.required("column", &mut series.column, &Column);
+    form.field("unit", &mut series.unit, &TEXT);
+    form.field("factor", &mut series.factor, &FACTOR);
+    form.field("missing", &mut series.missing, &Missing);
+    let Form::Read(reading) = form else { return None };
+    // Rows at a fixed distance need no times.
+    series.every = Some(Duration::from_secs(1));
+    Some(of_file(reading, series, reader)?.points.into_iter().map(|(_, value)| value).collect())
+}
+
+/// Reads the file of a series, or reports its mistakes.
+fn of_file<T: Copy>(
+    reading: &mut Reading<'_>,
+    series: &mut Series,
+    reader: Reader<'_, T>,
+) -> Option<Read<T>> {
     if series.file.is_empty() || series.column.is_empty() {
-        return Gaps::default();
+        return None;
     }
     series.folder = folder(reading, "file").unwrap_or_else(|| series.folder.clone());
-    let Some((name, text)) = text(reading, "file", &series.folder, &series.file) else {
-        return Gaps::default();
-    };
-    match series::fields(series, &text).and_then(|fields| read(series, fields, reader)) {
-        Ok(read) => {
-            (*points, *repeat_every) = (read.points, read.repeat_every);
-            (read.gaps, read.repeat_every)
-        }
-        Err(wrong) => {
-            tell(reading, "file", &name, wrong);
-            Gaps::default()
-        }
-    }
+    let (name, text) = text(reading, "file", &series.folder, &series.file)?;
+    let read = series::fields(series, &text).and_then(|fields| read(series, fields, reader));
+    read.map_err(|wrong| tell(reading, "file", &name, wrong)).ok()
 }
 
 fn fields(form: &mut Form<'_>, series: &mut Series) {

@@ -6,6 +6,8 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{LinkConfig, QueueConfig};
 use bentpipe_orbit::{Constellation, Grid, Handover, OrbitError, Rules, Shell, Sky, Spread, Station};
 
+use crate::series::Recordings;
+
 /// Satellites with their links.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ConstellationGroup {
@@ -29,6 +31,8 @@ pub struct ConstellationGroup {
     pub up: LinkConfig,
     /// Link from a satellite to a ground station.
     pub down: LinkConfig,
+    /// Files from which properties of `up` and `down` were read.
+    pub recordings: [Recordings; 2],
     /// Link between satellites.
     pub between: LinkConfig,
 }
@@ -87,6 +91,7 @@ impl ConstellationGroup {
             interruption: Duration::ZERO,
             up: link.clone(),
             down: link.clone(),
+            recordings: [Recordings::default(), Recordings::default()],
             between: link,
         }
     }

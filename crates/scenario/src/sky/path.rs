@@ -8,6 +8,7 @@ use bentpipe_orbit::{Constellation, OrbitError, PathTable, path_tables};
 
 use crate::model::Scenario;
 use crate::sky::ConstellationGroup;
+use crate::sky::plan::with_handovers;
 
 /// Delay and outages of a path over time, as input of a link, and the underlying table.
 #[derive(Clone, PartialEq, Debug)]
@@ -67,8 +68,12 @@ pub fn sky_as_links(
     let pair = (from as usize, to as usize);
     let mut paths = sky_paths(scenario, (group, &constellation), &[pair])?;
     let SkyPath { delay_one_way, outages, table } = paths.remove(0);
-    let up = LinkConfig { delay_one_way, outages, ..group.up.clone() };
-    let down = LinkConfig { outages: interruptions(&table, group.interruption), ..group.down.clone() };
+    let [first, last] = handovers(&table);
+    let loss = with_handovers(&group.up.loss, &first);
+    let up = LinkConfig { delay_one_way, outages, loss, ..group.up.clone() };
+    let (outages, loss) =
+        (interruptions(&table, group.interruption), with_handovers(&group.down.loss, &last));
+    let down = LinkConfig { outages, loss, ..group.down.clone() };
     let mut left_out = Vec::new();
     let between = group.grid.is_some().then(|| {
         let key = format!("constellation.{}.between", group.name);
@@ -172,6 +177,21 @@ fn interruptions(table: &PathTable, length: Duration) -> Outages {
         }
     }
     Outages { intervals, effect: OutageEffect::Cut }
+}
+
+/// Returns the times at which a path changes its first satellite, and its last one.
+fn handovers(table: &PathTable) -> [Vec<Duration>; 2] {
+    let mut handovers = [Vec::new(), Vec::new()];
+    for pair in table.changes.windows(2) {
+        let [(_, before), (index, after)] = pair else { continue };
+        if before.is_empty() || after.is_empty() {
+            continue;
+        }
+        let at = table.at(*index).since(Instant::ZERO);
+        handovers[0].extend((before.first() != after.first()).then_some(at));
+        handovers[1].extend((before.last() != after.last()).then_some(at));
+    }
+    handovers
 }
 
 impl SkyPath {

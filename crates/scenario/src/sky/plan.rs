@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use bentpipe_base::{Duration, Instant};
-use bentpipe_net::{Interpolation, LinkConfig, Outage, OutageEffect, Outages, Schedule};
+use bentpipe_net::{Interpolation, LinkConfig, LossConfig, Outage, OutageEffect, Outages, Schedule};
 use bentpipe_orbit::{Hop, OrbitError, Satellite, Sky, delay_of_km};
 
 use crate::members::NodeId;
@@ -33,6 +33,8 @@ pub struct SkyLink {
     pub delay_one_way: Schedule<Duration>,
     /// Intervals in which the existing link is interrupted.
     pub outages: Outages,
+    /// Times after time zero at which a ground link begins or ends to serve its station.
+    pub handovers: Vec<Duration>,
 }
 
 impl SkyLink {
@@ -44,9 +46,19 @@ impl SkyLink {
         configs.map(|config| LinkConfig {
             delay_one_way: self.delay_one_way.clone(),
             outages: self.outages.clone(),
+            loss: with_handovers(&config.loss, &self.handovers),
             ..config.clone()
         })
     }
+}
+
+/// Returns errors with their bursts at these handovers.
+pub(super) fn with_handovers(loss: &LossConfig, handovers: &[Duration]) -> LossConfig {
+    let mut loss = loss.clone();
+    if let Some(burst) = &mut loss.handover {
+        burst.handovers = handovers.to_vec();
+    }
+    loss
 }
 
 /// Change of a node's next hop.
@@ -172,6 +184,8 @@ struct Usage {
     is_up: bool,
     /// Steps at which it came up.
     came_up: Vec<usize>,
+    /// Steps at which it was given up.
+    went_down: Vec<usize>,
 }
 
 /// A [`Turn`] with nodes instead of links.
@@ -257,6 +271,7 @@ impl Planner<'_> {
             last_used: self.look,
             is_up: false,
             came_up: Vec::new(),
+            went_down: Vec::new(),
         });
         usage.last_used = self.look;
     }
@@ -274,7 +289,10 @@ impl Planner<'_> {
                 _ => false,
             };
             match (usage.is_up, is_up) {
-                (true, false) => given_up.push(usage.number),
+                (true, false) => {
+                    given_up.push(usage.number);
+                    usage.went_down.push(*look);
+                }
                 (false, true) => usage.came_up.push(*look),
                 _ => {}
             }
@@ -322,7 +340,13 @@ impl Planner<'_> {
         let delay_one_way = delays(&usage.lengths_km, self.group.step);
         let to_ground = matches!(ends[0], SkyNode::Station(_));
         let outages = if to_ground { interruptions(&usage.came_up, self.group) } else { Outages::default() };
-        SkyLink { ends, delay_one_way, outages }
+        let mut handovers = Vec::new();
+        if to_ground {
+            let looks = usage.came_up.iter().chain(&usage.went_down).filter(|look| **look > 0);
+            handovers.extend(looks.map(|look| self.group.step * *look as u64));
+            handovers.sort_unstable();
+        }
+        SkyLink { ends, delay_one_way, outages, handovers }
     }
 }
 

@@ -82,6 +82,8 @@ pub fn link(config: &LinkConfig, radio: &Radio, moving: Option<&str>) -> Vec<Str
         outages,
         config.arq.map(|_| "ARQ".to_owned()),
         config.fec.as_ref().map(|_| "parity packets".to_owned()),
+        config.jitter.as_ref().map(|_| "jitter".to_owned()),
+        config.loss.handover.as_ref().map(|_| "loss near handovers".to_owned()),
         config.reordering.as_ref().map(|_| "reordering".to_owned()),
         (config.duplicate_probability > 0.0).then(|| "duplication".to_owned()),
     ];
