@@ -5,9 +5,9 @@ mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    ArqConfig, CoDelConfig, Dropped, DualPi2Config, FecConfig, FqCoDelConfig, Interpolation, Limit,
-    LinkConfig, LossConfig, LossModel, Opportunities, Outage, OutageEffect, Outages, PieConfig, QueueConfig,
-    RedConfig, RedUnit, Reordering, Schedule,
+    ArqConfig, CoDelConfig, Dropped, DualPi2Config, FecConfig, FqCoDelConfig, Interpolation, Jitter,
+    JitterDistribution, Limit, LinkConfig, LossConfig, LossModel, Opportunities, Outage, OutageEffect,
+    Outages, PieConfig, QueueConfig, RedConfig, RedUnit, Reordering, Schedule,
 };
 use common::{Bench, Probe, packet};
 use proptest::prelude::*;
@@ -168,6 +168,16 @@ fn reordering() -> impl Strategy<Value = Option<Reordering>> {
     })
 }
 
+fn jitter() -> impl Strategy<Value = Option<Jitter>> {
+    let parts = (1..9_000_u64, 1..9_000_u64, 0.0..0.9);
+    prop::option::of(parts).prop_map(|parts| {
+        parts.map(|(mean, deviation, correlation)| {
+            let [mean, deviation] = [mean, deviation].map(Duration::from_micros);
+            Jitter { distribution: JitterDistribution::LogNormal { mean, deviation }, correlation }
+        })
+    })
+}
+
 /// Returns opportunities with these gaps in microseconds, repeated.
 fn opportunities(gaps: Vec<u64>) -> Opportunities {
     let mut at = 1;
@@ -183,7 +193,7 @@ fn link_config() -> impl Strategy<Value = LinkConfig> {
     let delay = || micros(500..60_000);
     let delay = prop_oneof![delay().prop_map(Schedule::Constant), table(delay())];
     let chance = || prop_oneof![Just(0.0), 0.0..=1.0];
-    let order = (any::<bool>(), reordering(), chance(), chance());
+    let order = (any::<bool>(), reordering(), jitter(), chance(), chance());
     let moments = prop::option::weighted(0.2, prop::collection::vec(0..4_000_u64, 1..20));
     let repair = prop_oneof![
         2 => Just((None, None)),
@@ -198,13 +208,14 @@ fn link_config() -> impl Strategy<Value = LinkConfig> {
             queue,
             (loss, (arq, fec)),
             outages,
-            (preserve_order, reordering, duplicate_probability, corrupt_probability),
+            (preserve_order, reordering, jitter, duplicate_probability, corrupt_probability),
         )| {
             let opportunities = moments.filter(|_| arq.is_none() && fec.is_none()).map(opportunities);
             LinkConfig {
                 rate: opportunities.as_ref().map_or(rate, Opportunities::rate),
                 opportunities,
                 delay_one_way,
+                jitter,
                 queue,
                 loss,
                 arq,

@@ -37,7 +37,7 @@ pub use earth::{EARTH_RADIUS_KM, Earth, LIGHT_KM_PER_S, Station, delay_of_km};
 pub use error::OrbitError;
 pub use handover::Handover;
 pub use left_out::{LeftOut, Reason};
-pub use mesh::Grid;
+pub use mesh::{Grid, Listed};
 pub use planes::Satellite;
 pub use shell::{Shell, Spread};
 pub use sky::{Hop, Path, Rules, Sky};

@@ -131,7 +131,7 @@ impl<'a> Sky<'a> {
 
     fn update(&mut self) -> Result<(), OrbitError> {
         self.constellation.positions(self.now, &mut self.positions)?;
-        self.mesh.update(&self.positions);
+        self.mesh.update(self.now, &self.positions);
         self.coverage.update(&self.positions, self.constellation.greenwich(self.now));
         (0..self.serving.len()).try_for_each(|station| self.serve(station))
     }

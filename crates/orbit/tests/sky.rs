@@ -2,8 +2,8 @@
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_orbit::{
-    Constellation, Grid, Handover, LIGHT_KM_PER_S, OrbitError, PathTable, Rules, Shell, Sky, Spread, Station,
-    Vector, path_tables,
+    Constellation, Grid, Handover, LIGHT_KM_PER_S, Listed, OrbitError, PathTable, Rules, Shell, Sky, Spread,
+    Station, Vector, path_tables,
 };
 
 const RULES: Rules = Rules {
@@ -431,4 +431,63 @@ fn a_choice_that_sees_the_path_finds_one_of_half_the_delay() {
     assert!(nearest.0 > 1.5 * shortest.0, "{nearest:?} {shortest:?}");
     assert!(steady.0 >= shortest.0 && steady.0 < shortest.0 + 10.0, "{steady:?}");
     assert!(steady.1 < shortest.1, "{steady:?} {shortest:?}");
+}
+
+/// Returns the links of a shell's grid at time zero.
+fn mesh_of(shell: &Shell, grid: Grid) -> Vec<Listed> {
+    let constellation = Constellation::of_shell(shell).unwrap();
+    let sky = Sky::new(&constellation, &[berkeley()], Rules { grid: Some(grid), ..RULES }).unwrap();
+    let pairs = (0..constellation.len() as u32).flat_map(|a| (0..a).map(move |b| [a, b]));
+    let linked = pairs.filter(|[a, b]| sky.are_linked(*a, *b));
+    linked.map(|ends| Listed { ends, rate: None, during: Instant::ZERO..Instant::FAR_FUTURE }).collect()
+}
+
+fn delays(constellation: &Constellation, grid: Grid) -> Vec<Option<Duration>> {
+    let rules = Rules { grid: Some(grid), ..RULES };
+    let mut sky = Sky::new(constellation, &[berkeley(), boston()], rules).unwrap();
+    path_tables(&mut sky, &[(0, 1)], at(3600)).unwrap().remove(0).delays_one_way
+}
+
+#[test]
+fn a_list_of_the_links_of_the_grid_gives_the_paths_of_the_grid() {
+    let links = mesh_of(&Shell::IRIDIUM, Grid::PLUS);
+    assert_eq!(links.len(), 66 + 55);
+    let plain = Constellation::of_shell(&Shell::IRIDIUM).unwrap();
+    let listed = Constellation::of_shell(&Shell::IRIDIUM).unwrap().with_links(links);
+    let expected = delays(&plain, Grid::PLUS);
+    assert!(expected.iter().all(Option::is_some));
+    assert_eq!(delays(&listed, Grid::NONE), expected);
+}
+
+#[test]
+fn a_listed_link_exists_in_its_time_and_only_linked_satellites_serve() {
+    let during = at(100)..at(200);
+    let link = Listed { ends: [7, 6], rate: Some(bentpipe_base::Rate::from_mbps(5)), during };
+    let listed = Constellation::of_shell(&Shell::IRIDIUM).unwrap().with_links(vec![link]);
+    assert_eq!(listed.rate_between(6, 7), listed.rate_between(7, 6));
+    assert_eq!((listed.rate_between(6, 7).is_some(), listed.rate_between(6, 8)), (true, None));
+    let rules = Rules { grid: Some(Grid::NONE), ..RULES };
+    let mut sky = Sky::new(&listed, &[berkeley()], rules).unwrap();
+    let mut served = 0;
+    for step in 0..8640 {
+        assert_eq!(sky.are_linked(6, 7), (10..20).contains(&step), "step {step}");
+        assert!(sky.serving(0).iter().all(|(satellite, _)| [6, 7].contains(satellite)));
+        served += sky.serving(0).len();
+        sky.advance().unwrap();
+    }
+    assert!(served > 0);
+}
+
+#[test]
+fn a_satellite_is_found_by_index_name_or_catalogue_number() {
+    let shell = Constellation::of_shell(&Shell::IRIDIUM).unwrap();
+    assert_eq!(
+        ["0", "65", "66", "1-0", "6-0"].map(|name| shell.find(name)),
+        [Some(0), Some(65), None, Some(11), None]
+    );
+    let text = include_str!("../../../scenarios/starlink-shell.tle");
+    let elements = Constellation::from_elements(text, None, Duration::from_secs(1)).unwrap();
+    let second = text.lines().filter(|line| line.starts_with("1 ")).nth(1).unwrap();
+    assert_eq!(elements.find(&second[2..7]), Some(1));
+    assert_eq!(elements.find(elements.name(2)), Some(2));
 }

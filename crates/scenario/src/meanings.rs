@@ -62,6 +62,10 @@ const KINDS: &[(&str, &[Meaning])] = &[
             ("nearest", "the highest satellite"),
             ("hysteresis", "kept until another satellite is higher by `margin`"),
             ("longest-visible", "kept while in view, then the one that stays in view longest"),
+            (
+                "links.file",
+                "Path relative to the scenario. Each line has two satellites by index, catalogue number or name, such as `0 1`. With commas a rate and two times may follow",
+            ),
             ("in-plane", "kept while in view, then its follower in the plane, then the highest (ns-2)"),
             (
                 "shortest-path",
@@ -74,6 +78,7 @@ const KINDS: &[(&str, &[Meaning])] = &[
         &[
             ("none", "no links between satellites: bent pipes"),
             ("grid", "each satellite has links to its neighbours in the plane and in other planes"),
+            ("file", "the links that a file lists"),
         ],
     ),
     (

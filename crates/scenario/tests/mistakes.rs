@@ -56,8 +56,8 @@ fn a_code_without_parity_or_beside_repetition() {
 fn bursts_of_loss_at_handovers_that_the_delay_does_not_have() {
     assert_eq!(
         message("[flow.bulk]", "[link.satellite.handover-loss]\nrate = 0.3\nafter = \"1 s\"\n[flow.bulk]"),
-        "world.toml:10:7: link.satellite.handover-loss: found a table, accepted: off, or a `delay-one-way` with steps of at least \
-         `handover-loss.jump`"
+        "world.toml:10:1: link.satellite.handover-loss: found a delay without such steps, accepted: off, or a `delay-one-way` \
+         with steps of at least `jump` (0 s)"
     );
 }
 

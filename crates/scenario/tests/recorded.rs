@@ -156,3 +156,38 @@ fn handovers_are_the_steps_of_each_direction() {
     assert_eq!(handovers(link.forward), (vec![s(7), s(15)], Some(s(15))));
     assert_eq!(handovers(link.reverse), (vec![s(4)], None));
 }
+
+/// Two stations over Iridium, whose satellites have the links of a file.
+fn over(links: &str, settings: &[&str]) -> Result<Scenario, String> {
+    let text = include_str!("../scenarios/leo-iridium.toml");
+    let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+    let text = text.lines().map(|line| {
+        if line.starts_with("links = ") {
+            "links = { file = \"isls.txt\" }".to_owned()
+        } else {
+            line.to_owned()
+        }
+    });
+    world(&text.collect::<Vec<_>>().join("\n"), ("isls.txt", links), &settings)
+}
+
+#[test]
+fn links_between_satellites_may_come_from_a_file() {
+    let in_plane = (0..66).map(|a| (a, a / 11 * 11 + (a + 1) % 11));
+    let across = (0..55).map(|a| (a, a + 11));
+    let text: String = in_plane.chain(across).map(|(a, b)| format!("{a} {b}\n")).collect();
+    let scenario = over(&text.replace("0 1\n", "0, 1, 2 Mbit/s\n"), &[]).unwrap();
+    let group = &scenario.constellations[0];
+    let constellation = group.fly(scenario.duration).unwrap();
+    assert_eq!(constellation.rate_between(1, 0), Some(Rate::from_mbps(2)));
+    let sky = group.sky(&constellation, &scenario.ground_stations()).unwrap();
+    assert!(sky.are_linked(0, 1) && sky.are_linked(0, 10) && sky.are_linked(0, 11) && !sky.are_linked(0, 2));
+    let error = over("0 1\n0 x\n", &[]).unwrap_err();
+    let expected = "FOLDER/isls.txt:2:3: constellation.iridium.links.file: found \"x\", accepted: a number from 0 to 65, a catalogue number or a name";
+    assert_eq!(error, expected);
+    let error = over("0, 1, fast\n", &[]).unwrap_err();
+    assert!(
+        error.starts_with("FOLDER/isls.txt:1:7: constellation.iridium.links.file: found \"fast\""),
+        "{error}"
+    );
+}

@@ -16,14 +16,14 @@ use bentpipe_mac::{
 };
 use bentpipe_middlebox::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig, SatPepConfig, SpoofingConfig};
 use bentpipe_net::{
-    ArqConfig, CoDelConfig, DualPi2Config, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig,
-    LossConfig, LossModel, Opportunities, Outage, OutageEffect, Outages, PieConfig, QueueConfig, RedConfig,
-    Reordering, Schedule,
+    ArqConfig, CoDelConfig, DualPi2Config, FecConfig, FqCoDelConfig, Interpolation, Jitter,
+    JitterDistribution, Limit, LinkConfig, LossConfig, LossModel, Opportunities, Outage, OutageEffect,
+    Outages, PieConfig, QueueConfig, RedConfig, Reordering, Schedule,
 };
 use bentpipe_orbit::{Grid, Handover, Shell};
 use bentpipe_outcome::{LinkEvent, NodeOutcome, Observer, Passing};
 use bentpipe_scenario::{
-    Connect, ConstellationGroup, Esp, FlowGroup, Idle, InFlight, LinkGroup, NodeKind, Opening, Orbits,
+    Connect, ConstellationGroup, Esp, FlowGroup, Idle, InFlight, LinkGroup, Links, NodeKind, Opening, Orbits,
     Position, ProxyConfig, Reveals, Routing, Scenario, Side, Split, Streaming, Traffic, Transport,
 };
 use bentpipe_sim::{Ended, RunOptions, RunResult, run, run_observed};
@@ -142,6 +142,17 @@ impl Dice {
         }
     }
 
+    fn jitter(&mut self) -> Jitter {
+        let (mean, deviation) = (self.millis(1, 50), self.millis(1, 50));
+        let distribution = self.pick(&[
+            JitterDistribution::Normal { mean, deviation },
+            JitterDistribution::LogNormal { mean, deviation },
+            JitterDistribution::Pareto { mean, deviation },
+            JitterDistribution::Table { delays: [mean].into() },
+        ]);
+        Jitter { distribution, correlation: self.pick(&[0.0, 0.5]) }
+    }
+
     /// At least one packet every 20 ms, again and again.
     fn opportunities(&mut self) -> Opportunities {
         let mut at = 0;
@@ -169,6 +180,7 @@ impl Dice {
             rate: opportunities.as_ref().map_or(Schedule::Constant(rate), Opportunities::rate),
             opportunities,
             delay_one_way: self.delay(),
+            jitter: self.one_in(6).then(|| self.jitter()),
             queue: self.queue(),
             loss: self.loss(),
             arq,
@@ -498,12 +510,13 @@ impl Dice {
             orbits: Orbits::Shell(self.pick(&[Shell::IRIDIUM, Shell::TELEDESIC])),
             elevation_mask_deg: 5.0,
             handover: self.pick(&handovers),
-            grid: Some(self.pick(&[Grid::PLUS, Grid::IRIDIUM, Grid::TELEDESIC])),
+            links: Some(Links::Grid(self.pick(&[Grid::PLUS, Grid::IRIDIUM, Grid::TELEDESIC]))),
             step: Duration::from_secs(self.between(10, 60)),
             in_flight: self.pick(&[InFlight::Rerouted, InFlight::Lost]),
             interruption: self.millis(0, 2_000),
             up,
             down,
+            recordings: Default::default(),
             between,
         }];
         scenario.duration = scenario.duration.min(Duration::from_secs(10_000));

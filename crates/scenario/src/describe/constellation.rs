@@ -4,8 +4,9 @@ use bentpipe_base::Duration;
 use bentpipe_orbit::{Grid, Handover, Shell, Spread};
 
 use super::link::{ground, medium};
+use super::recorded;
 use crate::form::{Form, Named, Shorthand};
-use crate::sky::{ConstellationGroup, InFlight, Orbits, Position};
+use crate::sky::{ConstellationGroup, InFlight, Links, LinksFile, Orbits, Position};
 use crate::unit::{
     ANGLE, Angles, Count, DISTANCE, Date, FEW, FLAG, OrWord, PHASING, TEXT, TIME, TIME_ABOVE_ZERO, Words,
 };
@@ -45,8 +46,8 @@ pub(super) fn constellation(form: &mut Form<'_>, group: &mut ConstellationGroup)
         }
         form.differing("down", |form| ground(form, &mut group.down, down));
     });
-    form.table("links", Shorthand::KIND, |form| links(form, &mut group.grid));
-    if group.grid.is_some() {
+    form.table("links", Shorthand::KIND, |form| links(form, &mut group.links));
+    if group.links.is_some() {
         form.required_table("between", Shorthand::NONE, "a table with rate, queue, loss", |form| {
             medium(form, &mut group.between);
         });
@@ -107,12 +108,22 @@ fn handover(form: &mut Form<'_>, handover: &mut Handover) {
     });
 }
 
-fn links(form: &mut Form<'_>, grid: &mut Option<Grid>) {
-    form.option(grid, ["none", "grid"], Grid::PLUS, |form, grid| {
-        form.field("in-plane", &mut grid.in_plane, &Count::FROM_ZERO);
-        form.field("across", &mut grid.across, &Count::FROM_ZERO);
-        form.field("across-seam", &mut grid.across_seam, &FLAG);
-        form.field("latitude-limit", &mut grid.latitude_limit_deg, &ANGLE);
+fn links(form: &mut Form<'_>, links: &mut Option<Links>) {
+    let name = |links: &Option<Links>| match links {
+        None => "none",
+        Some(Links::Grid(_)) => "grid",
+        Some(Links::File(_)) => "file",
+    };
+    let each = vec![None, Some(Links::Grid(Grid::PLUS)), Some(Links::File(LinksFile::default()))];
+    form.variant(links, name, each, |form, links| match links {
+        None => {}
+        Some(Links::Grid(grid)) => {
+            form.field("in-plane", &mut grid.in_plane, &Count::FROM_ZERO);
+            form.field("across", &mut grid.across, &Count::FROM_ZERO);
+            form.field("across-seam", &mut grid.across_seam, &FLAG);
+            form.field("latitude-limit", &mut grid.latitude_limit_deg, &ANGLE);
+        }
+        Some(Links::File(links)) => recorded::links(form, links),
     });
 }
 

@@ -7,6 +7,7 @@ use bentpipe_net::{
 use bentpipe_weather::{Acm, Coding, Weather};
 
 use super::{access, jitter, loss, queue, radio, schedule};
+use crate::error::Mistake;
 use crate::form::{Form, Keys, Named, Shorthand};
 use crate::model::{LinkGroup, Radio};
 use crate::series::{Recordings, Series};
@@ -148,12 +149,15 @@ fn handover_loss_at_jumps(form: &mut Form<'_>, link: &mut LinkConfig) {
     handover_loss(form, link, true);
     let (Form::Read(reading), Some(handover)) = (form, &mut link.loss.handover) else { return };
     handover.find(&link.delay_one_way);
-    let key = ["handover-loss", "delay-one-way"].into_iter().find(|key| reading.get(key).is_some());
-    if let Some((key, node)) = key.and_then(|key| Some((key, reading.get(key)?)))
-        && handover.handovers.is_empty()
-    {
-        let accepted = "off, or a `delay-one-way` with steps of at least `handover-loss.jump`";
-        reading.refuse(key, node, accepted.to_owned(), None);
+    let node = ["handover-loss", "delay-one-way"].into_iter().find_map(|key| reading.get(key));
+    if let Some(node) = node.filter(|_| handover.handovers.is_empty()) {
+        reading.report.add(Mistake {
+            place: node.place.clone(),
+            key: reading.path_of("handover-loss"),
+            found: "a delay without such steps".to_owned(),
+            accepted: format!("off, or a `delay-one-way` with steps of at least `jump` ({})", handover.jump),
+            suggestion: None,
+        });
     }
 }
 

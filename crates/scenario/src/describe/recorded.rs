@@ -8,6 +8,7 @@ use bentpipe_net::{LinkConfig, Opportunities};
 use crate::error::{Mistake, Place};
 use crate::form::{Form, Reading};
 use crate::series::{self, Deliveries, Fields, Repeat, Series, Wrong};
+use crate::sky::{self, LinksFile};
 use crate::tree::{Node, Value};
 use crate::unit::{Codec, FACTOR, FLAG, OrWord, Refused, TEXT, TIME_ABOVE_ZERO, Words, number_length};
 
@@ -271,6 +272,18 @@ pub(super) fn deliveries(form: &mut Form<'_>, link: &mut LinkConfig, deliveries:
             link.opportunities = Some(opportunities);
         }
         Err(wrong) => tell(reading, "deliveries", &name, wrong),
+    }
+}
+
+/// Reads a file with links between satellites.
+pub(super) fn links(form: &mut Form<'_>, links: &mut LinksFile) {
+    form.required("file", &mut links.file, &TEXT);
+    let Form::Read(reading) = form else { return };
+    let Some(folder) = folder(reading, "file") else { return };
+    let Some((name, text)) = text(reading, "file", &folder, &links.file) else { return };
+    match sky::links::read(&text) {
+        Ok(lines) => (links.name, links.lines) = (name, lines),
+        Err(wrong) => tell(reading, "file", &name, wrong),
     }
 }
 

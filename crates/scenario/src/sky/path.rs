@@ -75,11 +75,20 @@ pub fn sky_as_links(
         (interruptions(&table, group.interruption), with_handovers(&group.down.loss, &last));
     let down = LinkConfig { outages, loss, ..group.down.clone() };
     let mut left_out = Vec::new();
-    let between = group.grid.is_some().then(|| {
+    let between = group.links.is_some().then(|| {
+        if has_rates(&constellation, &table) {
+            left_out.push(format!("constellation.{}.links.file (the rates of single links)", group.name));
+        }
         let key = format!("constellation.{}.between", group.name);
         as_one(&group.between, &hops(&table), &mut |what| left_out.push(format!("{key}.{what}")))
     });
     Ok(SkyLinks { up, between, down, left_out })
+}
+
+/// True if a link of the path has a rate of its own.
+fn has_rates(constellation: &Constellation, table: &PathTable) -> bool {
+    let mut pairs = table.changes.iter().flat_map(|(_, path)| path.windows(2));
+    pairs.any(|pair| constellation.rate_between(pair[0], pair[1]).is_some())
 }
 
 /// Returns the number of links between satellites over time. Without a path the previous number holds.
@@ -326,5 +335,7 @@ mod tests {
         assert_eq!(points, expected);
         let at = |secs| Instant::ZERO + s(secs);
         assert_eq!(path.outages.intervals, [Outage { from: at(30), to: at(50) }]);
+        // The path changes both satellites at 20 s. The gap from 30 s to 50 s is no handover.
+        assert_eq!(handovers(&path.table), [[s(20)], [s(20)]]);
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{Interpolation, LinkConfig, LossConfig, Outage, OutageEffect, Outages, Schedule};
 use bentpipe_orbit::{Hop, OrbitError, Satellite, Sky, delay_of_km};
 
@@ -35,6 +35,8 @@ pub struct SkyLink {
     pub outages: Outages,
     /// Times after time zero at which a ground link begins or ends to serve its station.
     pub handovers: Vec<Duration>,
+    /// Rate of its own, in both directions.
+    pub rate: Option<Rate>,
 }
 
 impl SkyLink {
@@ -45,6 +47,7 @@ impl SkyLink {
         let configs = if to_ground { [up, down] } else { [between, between] };
         configs.map(|config| LinkConfig {
             delay_one_way: self.delay_one_way.clone(),
+            rate: self.rate.map_or_else(|| config.rate.clone(), Schedule::Constant),
             outages: self.outages.clone(),
             loss: with_handovers(&config.loss, &self.handovers),
             ..config.clone()
@@ -346,7 +349,11 @@ impl Planner<'_> {
             handovers.extend(looks.map(|look| self.group.step * *look as u64));
             handovers.sort_unstable();
         }
-        SkyLink { ends, delay_one_way, outages, handovers }
+        let rate = match ends {
+            [SkyNode::Satellite(a), SkyNode::Satellite(b)] => self.sky.constellation().rate_between(a, b),
+            _ => None,
+        };
+        SkyLink { ends, delay_one_way, outages, handovers, rate }
     }
 }
 
@@ -377,4 +384,38 @@ fn interruptions(came_up: &[usize], group: &ConstellationGroup) -> Outages {
         }
     }
     outages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Draft, Topology};
+
+    #[test]
+    fn each_change_of_a_ground_link_is_a_handover_of_its_losses() {
+        let mut draft = Draft::load("leo-iridium").unwrap();
+        let burst = "constellation.iridium.ground.handover-loss={ rate = 0.5, before = \"1 s\" }";
+        draft.set(burst).unwrap();
+        draft.set("duration=30 min").unwrap();
+        let scenario = draft.scenario().unwrap();
+        let topology = Topology::new(&scenario).unwrap();
+        let plan = topology.sky.as_ref().unwrap();
+        let to_ground = |link: &SkyLink| matches!(link.ends[0], SkyNode::Station(_));
+        let mut count = 0;
+        for moment in &plan.moments {
+            for link in moment.given_up.iter().map(|link| &plan.links[*link as usize]) {
+                let found = link.handovers.contains(&moment.at.since(Instant::ZERO));
+                assert_eq!(found, to_ground(link), "{link:?}");
+                count += usize::from(found);
+            }
+        }
+        assert!(count > 2, "{count} handovers");
+        for link in &plan.links {
+            let [up, down] = link.configs(&scenario.constellations[0]);
+            for config in [up, down] {
+                let burst = config.loss.handover.map(|burst| burst.handovers);
+                assert_eq!(burst, to_ground(link).then(|| link.handovers.clone()));
+            }
+        }
+    }
 }

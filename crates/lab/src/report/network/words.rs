@@ -43,7 +43,7 @@ pub fn constellation(group: &ConstellationGroup, satellites: usize) -> Vec<Strin
     if let Orbits::Shell(shell) = &group.orbits {
         lines.push(format!("{} km, {}°", number(shell.altitude_km), number(shell.inclination_deg)));
     }
-    match group.grid {
+    match &group.links {
         Some(_) => {
             lines.push("from satellite to satellite:".into());
             lines.push(rate(&group.between.rate));
