@@ -148,7 +148,7 @@ fn handovers_are_the_steps_of_each_direction() {
                 reverse = { delay-one-way = [[\"0 s\", \"9 ms\"], [\"4 s\", \"20 ms\"]] }";
     let text = world_with("rate = \"10 Mbit/s\"", keys);
     let text =
-        text.lines().filter(|line| *line != "delay-one-way = \"275 ms\"").collect::<Vec<_>>().join("\n");
+        text.lines().filter(|line| *line != "delay-one-way = \"250 ms\"").collect::<Vec<_>>().join("\n");
     let link = world(&text, ("link.csv", ""), &[]).unwrap().links.remove(0);
     let handovers =
         |link: LinkConfig| link.loss.handover.map(|burst| (burst.handovers, burst.repeat_every)).unwrap();
