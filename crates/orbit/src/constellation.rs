@@ -274,7 +274,7 @@ impl Constellation {
     /// False if no satellite can ever be higher than the mask over a station. The station is then too far from the equator for
     /// all inclinations, or from all geostationary satellites.
     pub fn reaches(&self, station: &Station, elevation_mask_deg: f64) -> bool {
-        let ground = Ground::of(station, self.earth);
+        let ground = Ground::of(station, self.earth, Instant::ZERO);
         if let (Motion::Circular(circles, _), Closure::Open) = (&self.motion, self.layout.shells[0].closure) {
             let sine = libm::sin(elevation_mask_deg.to_radians());
             return circles.iter().any(|circle| ground.look(circle.cosine).0 > sine);
@@ -290,7 +290,7 @@ impl Constellation {
             Motion::Elements(elements) => elements.iter().map(Elements::northernmost).fold(0.0, f64::max),
         };
         let (_, radius_km) = self.bounds();
-        let latitude = libm::fabs(station.latitude_deg.to_radians());
+        let latitude = libm::fabs(station.place.latitude_deg.to_radians());
         latitude < northernmost + widest_view(self.earth, radius_km, elevation_mask_deg)
     }
 

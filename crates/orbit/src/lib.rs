@@ -33,7 +33,7 @@ mod tree;
 mod vector;
 
 pub use constellation::Constellation;
-pub use earth::{EARTH_RADIUS_KM, Earth, LIGHT_KM_PER_S, Station, delay_of_km};
+pub use earth::{EARTH_RADIUS_KM, Earth, LIGHT_KM_PER_S, Place, Station, delay_of_km};
 pub use error::OrbitError;
 pub use handover::Handover;
 pub use left_out::{LeftOut, Reason};

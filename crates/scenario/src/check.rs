@@ -371,8 +371,8 @@ impl Checker<'_> {
             Ok(satellites) => {
                 let mask = group.elevation_mask_deg;
                 for station in self.scenario.ground_stations() {
-                    if !satellites.reaches(&station, mask) {
-                        let found = format!("{} deg", station.latitude_deg);
+                    if station.way.is_empty() && !satellites.reaches(&station, mask) {
+                        let found = format!("{} deg", station.place.latitude_deg);
                         let accepted = format!(
                             "a place over which satellites of \"{}\" rise above {mask} deg",
                             group.name

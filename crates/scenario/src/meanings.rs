@@ -234,6 +234,15 @@ const KEYS: &[Meaning] = &[
     ("node.kind", "Function of the node"),
     ("latitude", "Latitude, north positive"),
     ("longitude", "Longitude, east positive"),
+    ("node.altitude", "Altitude above the sea"),
+    (
+        "way",
+        "Later places of a moving station. It moves along great circles at constant speed between them, and stays at the last",
+    ),
+    (
+        "node.outages",
+        "Begin and end of each interval in which no satellite serves the station, in steps of the constellation",
+    ),
     ("gateway", "True for one antenna per satellite in view, false for a single antenna"),
     (
         "node[proxy].buffer",

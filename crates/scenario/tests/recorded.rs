@@ -7,6 +7,7 @@ use std::path::Path;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{Interpolation, Jitter, JitterDistribution, LinkConfig, LossModel, Outage, Schedule};
+use bentpipe_orbit::Place;
 use bentpipe_scenario::{Draft, Scenario};
 use common::world_with;
 
@@ -154,7 +155,8 @@ fn handovers_are_the_steps_of_each_direction() {
         |link: LinkConfig| link.loss.handover.map(|burst| (burst.handovers, burst.repeat_every)).unwrap();
     let s = Duration::from_secs;
     assert_eq!(handovers(link.forward), (vec![s(7), s(15)], Some(s(15))));
-    assert_eq!(handovers(link.reverse), (vec![s(4)], None));
+    // A list of points keeps the period of the other direction.
+    assert_eq!(handovers(link.reverse), (vec![s(4), s(15)], Some(s(15))));
 }
 
 /// Two stations over Iridium, whose satellites have the links of a file.
@@ -188,6 +190,32 @@ fn links_between_satellites_may_come_from_a_file() {
     let error = over("0, 1, fast\n", &[]).unwrap_err();
     assert!(
         error.starts_with("FOLDER/isls.txt:1:7: constellation.iridium.links.file: found \"fast\""),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_station_may_move_and_fail() {
+    let way =
+        "node.boston.way=[[\"1 h\", \"48 deg\", \"-50 deg\", \"11 km\"], [\"2 h\", \"51 deg\", \"-30 deg\"]]";
+    let settings = [way, "node.boston.outages=[[\"1 min\", \"2 min\"]]", "node.boston.altitude=500 m"];
+    let mut draft = Draft::load("leo-iridium").unwrap();
+    settings.iter().for_each(|setting| draft.set(setting).unwrap());
+    let scenario = draft.scenario().unwrap();
+    let station = scenario.ground_stations().into_iter().find(|station| station.name == "boston").unwrap();
+    let place = |latitude_deg, longitude_deg, altitude_km| Place { latitude_deg, longitude_deg, altitude_km };
+    let hour = Duration::from_secs(3600);
+    assert_eq!(station.way, [(hour, place(48.0, -50.0, 11.0)), (hour * 2, place(51.0, -30.0, 0.0))]);
+    assert_eq!(station.place.altitude_km, 0.5);
+    let minute = Instant::ZERO + Duration::from_secs(60);
+    assert_eq!(station.outages, [minute..minute + Duration::from_secs(60)]);
+    let mut again = Draft::parse("again.toml", &scenario.to_toml()).unwrap().scenario().unwrap();
+    again.name = scenario.name.clone();
+    assert_eq!(again.nodes, scenario.nodes);
+    draft.set("node.boston.way=[[\"0 s\", \"48 deg\", \"-50 deg\"]]").unwrap();
+    let error = draft.scenario().unwrap_err().to_string();
+    assert!(
+        error.contains("node.boston.way: found 0 s after 0 s, accepted: ascending times above 0 s"),
         "{error}"
     );
 }

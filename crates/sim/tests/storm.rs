@@ -20,7 +20,7 @@ use bentpipe_net::{
     JitterDistribution, Limit, LinkConfig, LossConfig, LossModel, Opportunities, Outage, OutageEffect,
     Outages, PieConfig, QueueConfig, RedConfig, Reordering, Schedule,
 };
-use bentpipe_orbit::{Grid, Handover, Shell};
+use bentpipe_orbit::{Grid, Handover, Place, Shell};
 use bentpipe_outcome::{LinkEvent, NodeOutcome, Observer, Passing};
 use bentpipe_scenario::{
     Connect, ConstellationGroup, Esp, FlowGroup, Idle, InFlight, LinkGroup, Links, NodeKind, Opening, Orbits,
@@ -488,10 +488,11 @@ impl Dice {
 
     /// A few hours under satellites that hand over, whatever stood at the ends of the satellite before.
     fn let_fly(&mut self, scenario: &mut Scenario) {
-        let mut position = |gateway| Position {
-            latitude_deg: self.0.uniform() * 120.0 - 60.0,
-            longitude_deg: self.0.uniform() * 360.0 - 180.0,
-            gateway,
+        let mut position = |gateway| {
+            let latitude_deg = self.0.uniform() * 120.0 - 60.0;
+            let longitude_deg = self.0.uniform() * 360.0 - 180.0;
+            let place = Place { latitude_deg, longitude_deg, altitude_km: 0.0 };
+            Position { place, gateway, ..Position::default() }
         };
         for (node, gateway) in [(1, false), (2, true)] {
             scenario.nodes[node].kind = NodeKind::GroundStation(position(gateway));

@@ -1,14 +1,16 @@
 use std::sync::Arc;
 
 use bentpipe_base::Duration;
-use bentpipe_orbit::{Grid, Handover, Shell, Spread};
+use bentpipe_orbit::{Grid, Handover, Place, Shell, Spread};
 
-use super::link::{ground, medium};
+use super::link::{Intervals, ground, medium};
 use super::recorded;
 use crate::form::{Form, Named, Shorthand};
 use crate::sky::{ConstellationGroup, InFlight, Links, LinksFile, Orbits, Position};
+use crate::tree::{Node, Value};
 use crate::unit::{
-    ANGLE, Angles, Count, DISTANCE, Date, FEW, FLAG, OrWord, PHASING, TEXT, TIME, TIME_ABOVE_ZERO, Words,
+    ANGLE, Angles, Codec, Count, DISTANCE, Date, FEW, FLAG, KILOMETRES, OrWord, PHASING, Refused, TEXT, TIME,
+    TIME_ABOVE_ZERO, Words,
 };
 
 impl Named for ConstellationGroup {
@@ -129,7 +131,52 @@ fn links(form: &mut Form<'_>, links: &mut Option<Links>) {
 
 /// Keys of a ground station.
 pub(super) fn position(form: &mut Form<'_>, position: &mut Position) {
-    form.required("latitude", &mut position.latitude_deg, &ANGLE);
-    form.required("longitude", &mut position.longitude_deg, &ANGLE);
+    form.required("latitude", &mut position.place.latitude_deg, &ANGLE);
+    form.required("longitude", &mut position.place.longitude_deg, &ANGLE);
+    form.field("altitude", &mut position.place.altitude_km, &KILOMETRES);
+    form.field("way", &mut position.way, &Way);
+    form.field("outages", &mut position.outages, &Intervals);
     form.field("gateway", &mut position.gateway, &FLAG);
+}
+
+/// Codec of `[[time, latitude, longitude, altitude], ...]`. Without an altitude the point is at sea level.
+struct Way;
+
+impl Codec<Vec<(Duration, Place)>> for Way {
+    fn read(&self, value: &Value) -> Result<Vec<(Duration, Place)>, Refused> {
+        let Value::List(points) = value else { return Err(Refused::default()) };
+        points.iter().map(point).collect()
+    }
+    fn show(&self, typed: &Vec<(Duration, Place)>) -> Value {
+        let point = |(time, place): &(Duration, Place)| {
+            let values = [
+                TIME.show(time),
+                ANGLE.show(&place.latitude_deg),
+                ANGLE.show(&place.longitude_deg),
+                KILOMETRES.show(&place.altitude_km),
+            ];
+            Node::computed(Value::List(values.map(Node::computed).into()))
+        };
+        Value::List(typed.iter().map(point).collect())
+    }
+    fn accepted(&self) -> String {
+        "points of time, latitude, longitude and optionally altitude, such as [[\"1 h\", \"51 deg\", \"-20 deg\", \"11 km\"]]"
+            .to_owned()
+    }
+}
+
+fn point(point: &Node) -> Result<(Duration, Place), Refused> {
+    let Value::List(values) = &point.value else { return Err(Refused::default()) };
+    let (values, altitude) = match values.as_slice() {
+        [time, latitude, longitude] => ([time, latitude, longitude], None),
+        [time, latitude, longitude, altitude] => ([time, latitude, longitude], Some(altitude)),
+        _ => return Err(Refused::default()),
+    };
+    let [time, latitude, longitude] = values;
+    let place = Place {
+        latitude_deg: ANGLE.read(&latitude.value)?,
+        longitude_deg: ANGLE.read(&longitude.value)?,
+        altitude_km: altitude.map_or(Ok(0.0), |altitude| KILOMETRES.read(&altitude.value))?,
+    };
+    Ok((TIME.read(&time.value)?, place))
 }

@@ -220,7 +220,7 @@ pub(super) fn at_least_part(form: &mut Form<'_>, key: &str, every: Duration, dur
 }
 
 /// Codec of `[[begin, end], ...]`.
-struct Intervals;
+pub(super) struct Intervals;
 
 impl Codec<Vec<Outage>> for Intervals {
     fn read(&self, value: &Value) -> Result<Vec<Outage>, Refused> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
-use bentpipe_net::{LinkConfig, QueueConfig};
-use bentpipe_orbit::{Constellation, Grid, Handover, OrbitError, Rules, Shell, Sky, Spread, Station};
+use bentpipe_net::{LinkConfig, Outage, QueueConfig};
+use bentpipe_orbit::{Constellation, Grid, Handover, OrbitError, Place, Rules, Shell, Sky, Spread, Station};
 
 use crate::series::Recordings;
 use crate::sky::links::{self, LinksFile};
@@ -76,12 +76,14 @@ pub enum InFlight {
 }
 
 /// Position of a ground station.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Position {
-    /// Degrees north of the equator.
-    pub latitude_deg: f64,
-    /// Degrees east of Greenwich.
-    pub longitude_deg: f64,
+    /// Position at time zero.
+    pub place: Place,
+    /// Later positions of a moving station.
+    pub way: Vec<(Duration, Place)>,
+    /// Intervals in which no satellite serves the station.
+    pub outages: Vec<Outage>,
     /// True for a gateway with an antenna for every satellite in view.
     pub gateway: bool,
 }

@@ -12,11 +12,16 @@ const NAMED_FLOWS: usize = 3;
 /// Lines below the name of a node.
 pub fn node(scenario: &Scenario, group: &NodeGroup) -> Vec<String> {
     let mut lines = vec![group.kind.name().replace('-', " ")];
-    if let NodeKind::GroundStation(Position { latitude_deg, longitude_deg, gateway }) = group.kind {
+    if let NodeKind::GroundStation(Position { place, way, gateway, .. }) = &group.kind {
         let sides = |degrees: f64, [plus, minus]: [char; 2]| {
             format!("{}° {}", number(degrees.abs()), if degrees < 0.0 { minus } else { plus })
         };
-        lines.push(format!("{}, {}", sides(latitude_deg, ['N', 'S']), sides(longitude_deg, ['E', 'W'])));
+        lines.push(format!(
+            "{}, {}",
+            sides(place.latitude_deg, ['N', 'S']),
+            sides(place.longitude_deg, ['E', 'W'])
+        ));
+        lines.extend((!way.is_empty()).then(|| "moves".to_owned()));
         lines.extend(gateway.then(|| "gateway: sees all in view".to_owned()));
     }
     let flows = |verb: &str, at: fn(&bentpipe_scenario::FlowGroup) -> &str| {
