@@ -13,7 +13,7 @@ use crate::elements::Elements;
 use crate::error::OrbitError;
 use crate::grouping;
 use crate::left_out::LeftOut;
-use crate::mesh::Listed;
+use crate::listed::Listed;
 use crate::planes::{Closure, Layout, Planes, Satellite};
 use crate::shell::{Shell, Spread};
 use crate::vector::Vector;

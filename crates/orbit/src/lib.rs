@@ -22,6 +22,7 @@ mod error;
 mod grouping;
 mod handover;
 mod left_out;
+mod listed;
 mod matching;
 mod mesh;
 mod omm;
@@ -37,7 +38,8 @@ pub use earth::{EARTH_RADIUS_KM, Earth, LIGHT_KM_PER_S, Place, Station, delay_of
 pub use error::OrbitError;
 pub use handover::Handover;
 pub use left_out::{LeftOut, Reason};
-pub use mesh::{Grid, Listed};
+pub use listed::Listed;
+pub use mesh::Grid;
 pub use planes::Satellite;
 pub use shell::{Shell, Spread};
 pub use sky::{Hop, Path, Rules, Sky};

@@ -2,11 +2,12 @@
 
 use core::ops::Range;
 
-use bentpipe_base::{Instant, Rate};
+use bentpipe_base::Instant;
 
 use crate::constellation::Constellation;
 use crate::earth::EARTH_RADIUS_KM;
 use crate::error::OrbitError;
+use crate::listed::Listed;
 use crate::matching::neighbours;
 use crate::planes::{Closure, Planes, Satellite};
 use crate::vector::Vector;
@@ -44,17 +45,6 @@ impl Grid {
         }
         Ok(())
     }
-}
-
-/// A link between two satellites that is given explicitly.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Listed {
-    /// Its ends.
-    pub ends: [Satellite; 2],
-    /// Its rate; `None` for the rate of all other links.
-    pub rate: Option<Rate>,
-    /// Time in which it exists. It is off outside, and while the Earth is between its ends.
-    pub during: Range<Instant>,
 }
 
 /// Number of a link between satellites.
