@@ -43,6 +43,13 @@ impl Rng {
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(1.0 - self.uniform())
     }
+
+    /// Returns a standard normal draw (Box and Muller 1958). The second value of the pair is not used, so that every draw costs
+    /// the same.
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(self.exponential(2.0));
+        radius * libm::cos(core::f64::consts::TAU * self.uniform())
+    }
 }
 
 #[cfg(test)]

@@ -67,7 +67,10 @@ impl LinkBook {
         let (least_delay, greatest_delay) = bounds(&config.delay_one_way);
         Self {
             name,
-            least_delay: Duration::from_nanos(least_delay),
+            least_delay: match config.jitter {
+                Some(_) => Duration::ZERO,
+                None => Duration::from_nanos(least_delay),
+            },
             // Two delivery times may be equal.
             greatest_rate: Rate::from_bps(match config.opportunities {
                 Some(_) => u64::MAX,
@@ -77,6 +80,7 @@ impl LinkBook {
             opportunities: config.opportunities.clone().filter(|_| config.duplicate_probability <= 0.0),
             keeps_distance: least_delay == greatest_delay
                 && config.opportunities.is_none()
+                && config.jitter.is_none()
                 && config.reordering.is_none()
                 && config.arq.is_none()
                 && config.fec.is_none(),

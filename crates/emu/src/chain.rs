@@ -26,7 +26,7 @@ pub(crate) enum Stage {
     /// An unshared link.
     Link(Box<Link<Frame>>),
     /// A shared channel; its other terminals send nothing.
-    Medium(Box<Medium<Frame>>, Channel),
+    Medium(Box<Medium<Frame>>, Box<Channel>),
 }
 
 impl Stage {
@@ -36,7 +36,7 @@ impl Stage {
         let terminals = vec![channel.terminal.clone(); channel.terminals];
         let name = format!("medium.{}.{}", hop.group, hop.direction);
         let medium = Medium::new(&channel.medium, &terminals, (seed, &name))?;
-        Ok(Self::Medium(Box::new(medium), channel.clone()))
+        Ok(Self::Medium(Box::new(medium), Box::new(channel.clone())))
     }
 
     fn link(name: &str, config: &LinkConfig, seed: u64) -> Result<Self, ConfigError> {

@@ -413,7 +413,7 @@ fn over_satellite(cc: &str, seed: u64, transfer: &Transfer) -> Outcome {
     let &Transfer { delay_one_way, bytes, loss } = transfer;
     let queue = QueueConfig::Threshold { limit: Limit::Packets(50), low_priority_threshold: 3 };
     let out = LinkConfig {
-        loss: LossConfig { model: LossModel::Packet { probability: loss }, data_only: true },
+        loss: LossConfig::data(LossModel::Packet { probability: loss }),
         ..link(queue, 10, delay_one_way)
     };
     let back = link(QueueConfig::default(), 10, delay_one_way);

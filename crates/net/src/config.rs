@@ -1,6 +1,7 @@
 use bentpipe_base::{Duration, Rate};
 
 use crate::error::{ConfigError, check_probability};
+use crate::jitter::Jitter;
 use crate::loss::LossConfig;
 use crate::opportunity::Opportunities;
 use crate::outage::Outages;
@@ -19,6 +20,8 @@ pub struct LinkConfig {
     /// One-way propagation delay, from the end of transmission to the arrival of the last bit. The value at the end of
     /// transmission applies.
     pub delay_one_way: Schedule<Duration>,
+    /// Change of the delay that is drawn for each packet.
+    pub jitter: Option<Jitter>,
     /// Queue of the transmitter.
     pub queue: QueueConfig,
     /// Transmission errors, applied after the queue: a lost packet has used link time.
@@ -29,8 +32,8 @@ pub struct LinkConfig {
     pub fec: Option<FecConfig>,
     /// Outages of the link, and their effect.
     pub outages: Outages,
-    /// True (the default) if packets arrive in the order of their transmission, as on one physical path. If the delay shrinks, a
-    /// packet that would overtake arrives together with its predecessor. Packets selected by `reordering` are exempt.
+    /// True (the default) if packets arrive in the order of their transmission, as on one physical path. If the delay shrinks, or
+    /// by jitter, a packet that would overtake arrives together with its predecessor. Packets selected by `reordering` are exempt.
     pub preserve_order: bool,
     /// Random delay of packets on the path, so that later ones overtake them.
     pub reordering: Option<Reordering>,
@@ -110,6 +113,7 @@ impl LinkConfig {
             rate: Schedule::Constant(rate),
             opportunities: None,
             delay_one_way: Schedule::Constant(delay_one_way),
+            jitter: None,
             queue,
             loss: LossConfig::default(),
             arq: None,
@@ -137,6 +141,9 @@ impl LinkConfig {
             }
         }
         self.delay_one_way.validate().map_err(|e| e.within("delay_one_way"))?;
+        if let Some(jitter) = &self.jitter {
+            jitter.validate().map_err(|e| e.within("jitter"))?;
+        }
         self.queue.validate().map_err(|e| e.within("queue"))?;
         self.loss.validate().map_err(|e| e.within("loss"))?;
         if self.arq.is_some_and(|arq| !(1..=10_000).contains(&arq.retries)) {
@@ -163,6 +170,7 @@ impl LinkConfig {
             && self.opportunities.is_none()
             && self.arq.is_none()
             && self.outages.intervals.is_empty()
+            && self.jitter.is_none()
             && self.reordering.is_none()
             && self.duplicate_probability <= 0.0
             && self.corrupt_probability <= 0.0
@@ -170,7 +178,7 @@ impl LinkConfig {
 
     /// True if packets can arrive in another order than they were sent.
     pub(crate) fn may_reorder(&self) -> bool {
-        let delay_varies = !matches!(self.delay_one_way, Schedule::Constant(_));
+        let delay_varies = !matches!(self.delay_one_way, Schedule::Constant(_)) || self.jitter.is_some();
         let repairs = self.arq.is_some() || self.fec.is_some();
         self.reordering.is_some() || ((delay_varies || repairs) && !self.preserve_order)
     }

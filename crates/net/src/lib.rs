@@ -4,7 +4,7 @@
 //! thus run the same link. [`Link`] is one direction; a duplex link is two.
 //!
 //! A packet passes in this order: the queue ([`QueueConfig`]), the transmitter (rate or recorded opportunities, outages),
-//! transmission errors ([`LossConfig`]), the path (one-way delay, reordering, duplication). Parity packets ([`FecConfig`]) bypass
+//! transmission errors ([`LossConfig`]), the path (one-way delay, jitter, reordering, duplication). Parity packets ([`FecConfig`]) bypass
 //! the queue. Reading order: `link`, `line`, `queue`, `loss`, `fec`.
 //!
 //! `examples/queue.rs` sends packets through a link.
@@ -16,6 +16,7 @@ mod error;
 mod fec;
 mod flight;
 mod gaps;
+mod jitter;
 mod ledger;
 mod line;
 mod link;
@@ -31,10 +32,13 @@ mod size_cache;
 pub use config::{ArqConfig, FecConfig, LinkConfig, Reordering};
 pub use error::{ConfigError, check_probability};
 pub use gaps::Gaps;
+pub use jitter::{Jitter, JitterDistribution};
 pub use ledger::{Dropped, LinkStats, Verdict};
 pub use line::Draws;
 pub use link::{Arrival, Link, Passing};
-pub use loss::{FrameSpan, LOSSES, LooConfig, Loss, LossConfig, LossModel, LutzConfig, Sending};
+pub use loss::{
+    FrameSpan, HandoverLoss, LOSSES, LooConfig, Loss, LossConfig, LossModel, LutzConfig, Sending,
+};
 pub use opportunity::Opportunities;
 pub use outage::{Outage, OutageEffect, Outages};
 pub use packet::Packet;

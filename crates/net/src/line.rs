@@ -5,7 +5,8 @@ use bentpipe_base::{Duration, Instant, Rate, Rng};
 use crate::config::{ArqConfig, LinkConfig, Reordering};
 use crate::flight::Fate;
 use crate::gaps::Gaps;
-use crate::loss::{Loss, LossModel, Sending};
+use crate::jitter::JitterDraws;
+use crate::loss::{Loss, Sending};
 use crate::opportunity::OpportunityCursor;
 use crate::outage::{Outage, OutageCursor, OutageEffect};
 use crate::queue::backlog::{Backlog, Unbegun};
@@ -64,6 +65,7 @@ struct Changes {
     /// True if only rate and delay change: no outages, opportunities or random effects.
     only_moves: bool,
     last_due: Instant,
+    jitter: Option<JitterDraws>,
     reordering: Option<(Reordering, Rng)>,
     duplication: Option<(f64, Rng)>,
     corruption: Option<(f64, Rng)>,
@@ -88,7 +90,6 @@ impl Line {
             Some(changes) => (changes.rate.at(Instant::ZERO), changes.delay_one_way.at(Instant::ZERO)),
             None => (at_start(&config.rate), at_start(&config.delay_one_way)),
         };
-        let is_lossy = !matches!(config.loss.model, LossModel::None);
         let loss = || Loss::new(&config.loss, Rng::stream(seed, &format!("{name}/loss")));
         Self {
             bps,
@@ -97,7 +98,7 @@ impl Line {
             free_at: changes.as_mut().map_or(Instant::ZERO, |changes| changes.may_start(Instant::ZERO)),
             last_end: Instant::ZERO,
             given: Duration::ZERO,
-            loss: is_lossy.then(loss).flatten().map(Box::new),
+            loss: (!config.loss.is_off()).then(loss).flatten().map(Box::new),
             changes,
             gaps: Gaps::default(),
         }
@@ -312,10 +313,12 @@ impl Changes {
             preserve_order: config.preserve_order,
             only_moves: config.outages.intervals.is_empty()
                 && config.opportunities.is_none()
+                && config.jitter.is_none()
                 && config.reordering.is_none()
                 && duplicate <= 0.0
                 && corrupt <= 0.0,
             last_due: Instant::ZERO,
+            jitter: config.jitter.as_ref().map(|jitter| JitterDraws::new(jitter, stream("jitter"))),
             reordering: config.reordering.clone().map(|reordering| (reordering, stream("reordering"))),
             duplication: (duplicate > 0.0).then(|| (duplicate, stream("duplication"))),
             corruption: (corrupt > 0.0).then(|| (corrupt, stream("corruption"))),
@@ -393,7 +396,9 @@ impl Changes {
             OutageEffect::Cut | OutageEffect::CutPath => whole.min(self.outages.next_start(start)),
             OutageEffect::Blind => whole,
         };
-        let due = end + Duration::from_nanos(self.delay_one_way.at(end)) + extra;
+        let delay_one_way = Duration::from_nanos(self.delay_one_way.at(end));
+        let jittered = self.jitter.as_mut().map_or(delay_one_way, |jitter| jitter.apply(delay_one_way));
+        let due = end + jittered + extra;
         let mut fate = passage.fate;
         if !self.outages.is_empty() && self.outage_hits(start, whole, due) {
             fate = Fate::CutOff;

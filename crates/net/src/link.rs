@@ -8,7 +8,6 @@ use crate::flight::{Fate, Flight, InFlight};
 use crate::gaps::Gaps;
 use crate::ledger::{Dropped, Ledger, LinkStats, Verdict};
 use crate::line::{Draws, Line, Passage};
-use crate::loss::LossModel;
 use crate::packet::Packet;
 use crate::path::{Path, admit};
 use crate::queue::backlog::{Backlog, Limit, Transmission};
@@ -65,7 +64,7 @@ impl<P: Packet> Link<P> {
             ledger: Ledger::new(),
             is_plain: config.is_plain()
                 && config.fec.is_none()
-                && matches!(config.loss.model, LossModel::None)
+                && config.loss.is_off()
                 && matches!(config.queue, QueueConfig::DropTail { limit: Limit::Packets(_) }),
         })
     }

@@ -5,9 +5,9 @@ mod common;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    ArqConfig, CoDelConfig, Dropped, DualPi2Config, FecConfig, FqCoDelConfig, Interpolation, Limit,
-    LinkConfig, LossConfig, LossModel, Opportunities, Outage, OutageEffect, Outages, PieConfig, QueueConfig,
-    RedConfig, RedUnit, Reordering, Schedule,
+    ArqConfig, CoDelConfig, Dropped, DualPi2Config, FecConfig, FqCoDelConfig, Interpolation, Jitter,
+    JitterDistribution, Limit, LinkConfig, LossConfig, LossModel, Opportunities, Outage, OutageEffect,
+    Outages, PieConfig, QueueConfig, RedConfig, RedUnit, Reordering, Schedule,
 };
 use common::{Bench, Probe, packet};
 use proptest::prelude::*;
@@ -137,7 +137,7 @@ fn loss() -> impl Strategy<Value = LossConfig> {
         (prop::collection::vec(any::<bool>(), 1..30), any::<bool>())
             .prop_map(|(lost, repeat)| LossModel::Trace { lost, repeat }),
     ];
-    (model, any::<bool>()).prop_map(|(model, data_only)| LossConfig { model, data_only })
+    (model, any::<bool>()).prop_map(|(model, data_only)| LossConfig { model, data_only, handover: None })
 }
 
 fn outages() -> impl Strategy<Value = Outages> {
@@ -168,6 +168,16 @@ fn reordering() -> impl Strategy<Value = Option<Reordering>> {
     })
 }
 
+fn jitter() -> impl Strategy<Value = Option<Jitter>> {
+    let parts = (1..9_000_u64, 1..9_000_u64, 0.0..0.9);
+    prop::option::of(parts).prop_map(|parts| {
+        parts.map(|(mean, deviation, correlation)| {
+            let [mean, deviation] = [mean, deviation].map(Duration::from_micros);
+            Jitter { distribution: JitterDistribution::LogNormal { mean, deviation }, correlation }
+        })
+    })
+}
+
 /// Returns opportunities with these gaps in microseconds, repeated.
 fn opportunities(gaps: Vec<u64>) -> Opportunities {
     let mut at = 1;
@@ -183,7 +193,7 @@ fn link_config() -> impl Strategy<Value = LinkConfig> {
     let delay = || micros(500..60_000);
     let delay = prop_oneof![delay().prop_map(Schedule::Constant), table(delay())];
     let chance = || prop_oneof![Just(0.0), 0.0..=1.0];
-    let order = (any::<bool>(), reordering(), chance(), chance());
+    let order = (any::<bool>(), reordering(), jitter(), chance(), chance());
     let moments = prop::option::weighted(0.2, prop::collection::vec(0..4_000_u64, 1..20));
     let repair = prop_oneof![
         2 => Just((None, None)),
@@ -198,13 +208,14 @@ fn link_config() -> impl Strategy<Value = LinkConfig> {
             queue,
             (loss, (arq, fec)),
             outages,
-            (preserve_order, reordering, duplicate_probability, corrupt_probability),
+            (preserve_order, reordering, jitter, duplicate_probability, corrupt_probability),
         )| {
             let opportunities = moments.filter(|_| arq.is_none() && fec.is_none()).map(opportunities);
             LinkConfig {
                 rate: opportunities.as_ref().map_or(rate, Opportunities::rate),
                 opportunities,
                 delay_one_way,
+                jitter,
                 queue,
                 loss,
                 arq,
@@ -267,13 +278,16 @@ fn check_delay(bench: &Bench, config: &LinkConfig, arrivals: &[(Instant, Probe)]
 }
 
 /// Checks that the last bits of two packets are a transmission time apart, on a link with constant order and delay that repeats
-/// nothing.
+/// nothing and has no jitter.
 fn check_rate(bench: &Bench, config: &LinkConfig) {
     let (Schedule::Constant(rate), Schedule::Constant(_), None, None, None) =
         (&config.rate, &config.delay_one_way, &config.reordering, config.arq, config.fec)
     else {
         return;
     };
+    if config.jitter.is_some() {
+        return;
+    }
     for pair in bench.arrived.windows(2) {
         let (before, after) = (&pair[0], &pair[1]);
         if !before.1.copy_follows {

@@ -2,7 +2,9 @@
 
 use core::f64::consts::TAU;
 
-use bentpipe_base::{Duration, Instant};
+use std::collections::BTreeSet;
+
+use bentpipe_base::{Duration, Instant, Rate};
 use sgp4::chrono::{DateTime, NaiveDateTime};
 
 use crate::catalogue::{Catalogue, error};
@@ -11,6 +13,7 @@ use crate::elements::Elements;
 use crate::error::OrbitError;
 use crate::grouping;
 use crate::left_out::LeftOut;
+use crate::listed::Listed;
 use crate::planes::{Closure, Layout, Planes, Satellite};
 use crate::shell::{Shell, Spread};
 use crate::vector::Vector;
@@ -29,6 +32,8 @@ pub struct Constellation {
     names: Vec<String>,
     pub(crate) layout: Layout,
     left_out: Vec<LeftOut>,
+    /// Explicit links between satellites, in ascending order of their ends.
+    pub(crate) listed: Vec<Listed>,
 }
 
 #[derive(Debug)]
@@ -83,7 +88,15 @@ impl Constellation {
         };
         let motion = Motion::Circular(circles, TAU / shell.period_s());
         let layout = Layout::new(vec![Planes { members: planes, closure }], phases);
-        Ok(Self { motion, earth: Earth::Sphere, greenwich: 0.0, names, layout, left_out: Vec::new() })
+        Ok(Self {
+            motion,
+            earth: Earth::Sphere,
+            greenwich: 0.0,
+            names,
+            layout,
+            left_out: Vec::new(),
+            listed: Vec::new(),
+        })
     }
 
     /// Makes geostationary satellites over a spherical Earth at these longitudes in degrees east.
@@ -108,6 +121,7 @@ impl Constellation {
             names: longitudes_deg.iter().map(|degrees| format!("{degrees}")).collect(),
             layout: Layout::new(vec![planes], vec![0.0; longitudes_deg.len()]),
             left_out: Vec::new(),
+            listed: Vec::new(),
         })
     }
 
@@ -150,7 +164,42 @@ impl Constellation {
             names,
             layout,
             left_out,
+            listed: Vec::new(),
         })
+    }
+
+    /// Adds explicit links between satellites, in addition to those of a [`Grid`](crate::Grid). Only satellites with such a link
+    /// serve stations then.
+    #[must_use]
+    pub fn with_links(mut self, mut links: Vec<Listed>) -> Self {
+        links.iter_mut().for_each(|link| link.ends.sort_unstable());
+        links.sort_by_key(|link| (link.ends, link.during.start));
+        let linked: BTreeSet<Satellite> = links.iter().flat_map(|link| link.ends).collect();
+        self.layout.serve_only(|satellite| linked.contains(&satellite));
+        let names: BTreeSet<&str> = linked.iter().map(|satellite| self.name(*satellite)).collect();
+        let left_out = self.left_out.iter().filter(|one| !names.contains(one.satellite.as_str()));
+        self.left_out = left_out.cloned().collect();
+        self.listed = links;
+        self
+    }
+
+    /// Returns the rate of an explicit link between two satellites, if it has one.
+    pub fn rate_between(&self, a: Satellite, b: Satellite) -> Option<Rate> {
+        let ends = [a.min(b), a.max(b)];
+        let place = self.listed.partition_point(|link| link.ends < ends);
+        self.listed.get(place).filter(|link| link.ends == ends)?.rate
+    }
+
+    /// Returns a satellite by its number in the constellation, its name or its catalogue number.
+    pub fn find(&self, name: &str) -> Option<Satellite> {
+        let number: Option<u64> = name.parse().ok();
+        let index = number.filter(|number| *number < self.len() as u64).map(|number| number as Satellite);
+        let known = |place: Option<usize>| place.map(|place| place as Satellite);
+        let of_catalogue = || match &self.motion {
+            Motion::Elements(all) => known(all.iter().position(|one| Some(one.number) == number)),
+            Motion::Circular(..) => None,
+        };
+        index.or_else(of_catalogue).or_else(|| known(self.names.iter().position(|known| known == name)))
     }
 
     /// Returns the satellites of a text of elements that cannot fly or belong to no shell.
@@ -225,7 +274,7 @@ impl Constellation {
     /// False if no satellite can ever be higher than the mask over a station. The station is then too far from the equator for
     /// all inclinations, or from all geostationary satellites.
     pub fn reaches(&self, station: &Station, elevation_mask_deg: f64) -> bool {
-        let ground = Ground::of(station, self.earth);
+        let ground = Ground::of(station, self.earth, Instant::ZERO);
         if let (Motion::Circular(circles, _), Closure::Open) = (&self.motion, self.layout.shells[0].closure) {
             let sine = libm::sin(elevation_mask_deg.to_radians());
             return circles.iter().any(|circle| ground.look(circle.cosine).0 > sine);
@@ -241,7 +290,7 @@ impl Constellation {
             Motion::Elements(elements) => elements.iter().map(Elements::northernmost).fold(0.0, f64::max),
         };
         let (_, radius_km) = self.bounds();
-        let latitude = libm::fabs(station.latitude_deg.to_radians());
+        let latitude = libm::fabs(station.place.latitude_deg.to_radians());
         latitude < northernmost + widest_view(self.earth, radius_km, elevation_mask_deg)
     }
 

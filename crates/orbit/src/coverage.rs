@@ -3,7 +3,7 @@
 use bentpipe_base::{Duration, Instant};
 
 use crate::constellation::Constellation;
-use crate::earth::{Ground, widest_view};
+use crate::earth::{Earth, Ground, Station, widest_view};
 use crate::error::OrbitError;
 use crate::planes::Satellite;
 use crate::vector::Vector;
@@ -24,8 +24,10 @@ pub(crate) struct Seen {
 /// Satellites in view of each station. A satellite far below the horizon is skipped until it may have risen.
 #[derive(Clone, Debug)]
 pub(crate) struct Coverage {
-    /// Positions of the stations while Greenwich is on the x axis.
-    stations: Vec<Ground>,
+    stations: Vec<Station>,
+    earth: Earth,
+    /// Present positions of the stations, turned back to Greenwich on the x axis.
+    grounds: Vec<Ground>,
     /// Present positions of the stations.
     turned: Vec<Ground>,
     sine_of_mask: f64,
@@ -50,7 +52,7 @@ pub(crate) struct Steps {
 
 impl Coverage {
     /// Computes the coverage of stations in steps of `step`.
-    pub fn new(constellation: &Constellation, stations: Vec<Ground>, mask_deg: f64, step: Duration) -> Self {
+    pub fn new(constellation: &Constellation, stations: &[Station], mask_deg: f64, step: Duration) -> Self {
         let (speed, radius_km) = constellation.bounds();
         let widest = widest_view(constellation.earth, radius_km, mask_deg);
         let everything = (0..stations.len() as u32).flat_map(|station| {
@@ -58,10 +60,16 @@ impl Coverage {
         });
         let mut deferred = vec![Vec::new(); MOST_STEPS];
         deferred[0] = everything.collect();
+        let earth = constellation.earth;
+        let grounds: Vec<_> =
+            stations.iter().map(|station| Ground::of(station, earth, Instant::ZERO)).collect();
+        let speed = speed + stations.iter().map(Station::speed).fold(0.0, f64::max);
         Self {
-            turned: stations.clone(),
+            turned: grounds.clone(),
+            grounds,
             in_view: vec![Vec::new(); stations.len()],
-            stations,
+            stations: stations.to_vec(),
+            earth,
             sine_of_mask: libm::sin(mask_deg.to_radians()),
             widest,
             angle_per_step: speed * step.as_secs_f64(),
@@ -70,10 +78,13 @@ impl Coverage {
         }
     }
 
-    /// Advances to the next step; `greenwich` is the rotation angle of the Earth.
-    pub fn update(&mut self, positions: &[Vector], greenwich: f64) {
-        for (turned, station) in self.turned.iter_mut().zip(&self.stations) {
-            *turned = station.turned(greenwich);
+    /// Advances to the step at `now`; `greenwich` is the rotation angle of the Earth.
+    pub fn update(&mut self, now: Instant, positions: &[Vector], greenwich: f64) {
+        for (number, station) in self.stations.iter().enumerate() {
+            if !station.way.is_empty() {
+                self.grounds[number] = Ground::of(station, self.earth, now);
+            }
+            self.turned[number] = self.grounds[number].turned(greenwich);
         }
         let due = std::mem::take(&mut self.deferred[self.next]);
         for station in 0..self.stations.len() {
@@ -116,6 +127,11 @@ impl Coverage {
         &self.in_view[station]
     }
 
+    /// True if no satellite may serve a station now.
+    pub fn is_out(&self, station: usize, now: Instant) -> bool {
+        self.stations[station].is_out(now)
+    }
+
     /// Returns the present position of a station.
     pub fn place(&self, station: usize) -> Vector {
         self.turned[station].place
@@ -131,7 +147,11 @@ impl Coverage {
     ) -> Result<u32, OrbitError> {
         for later in 1..=most {
             let at = from + step * u64::from(later);
-            let ground = self.stations[station].turned(constellation.greenwich(at));
+            let ground = match &self.stations[station] {
+                moving if !moving.way.is_empty() => Ground::of(moving, self.earth, at),
+                _ => self.grounds[station],
+            };
+            let ground = ground.turned(constellation.greenwich(at));
             if ground.look(constellation.position(satellite, at)?).0 <= self.sine_of_mask {
                 return Ok(later - 1);
             }

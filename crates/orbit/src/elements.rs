@@ -14,6 +14,8 @@ use crate::vector::Vector;
 #[derive(Debug)]
 pub(crate) struct Elements {
     pub name: String,
+    /// Catalogue number.
+    pub number: u64,
     /// Line of the file at which its elements begin.
     pub line: usize,
     constants: Constants,
@@ -37,6 +39,7 @@ impl Elements {
         let since = elements.datetime_to_minutes_since_epoch(zero).map_err(|error| error.to_string())?;
         Ok(Self {
             name,
+            number: elements.norad_id,
             line: *line,
             constants,
             minutes_at_zero: since.0,

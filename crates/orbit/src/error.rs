@@ -19,6 +19,18 @@ pub enum OrbitError {
         /// Description of the mistake.
         what: String,
     },
+    /// An invalid line of a list of links.
+    #[error("line {line}, column {column}: found {found}, accepted: {accepted}")]
+    Link {
+        /// Number of the line in the list, from 1.
+        line: usize,
+        /// Column in characters, from 1.
+        column: usize,
+        /// Value of the field.
+        found: String,
+        /// Description of the accepted values.
+        accepted: String,
+    },
     /// SGP4 yields no position: the orbit has decayed, or the epoch is too far away.
     #[error("satellite {satellite} has no position {seconds} s after time zero: {what}")]
     Lost {

@@ -46,7 +46,7 @@ pub(crate) fn layout(satellites: &[Elements], states: &[(Vector, Vector)]) -> (L
     let mut shells = Vec::new();
     let mut largest: Vec<(usize, Orbit)> = Vec::new();
     for group in groups(&orbits) {
-        let orbit = mean(&group, &orbits);
+        let orbit = median(&group, &orbits);
         let is_small = |(size, shell): &&(usize, Orbit)| {
             libm::fabs(shell.inclination_deg - orbit.inclination_deg) <= SAME_ORBITS_DEG
                 && (group.len() as f64) < SMALL * *size as f64
@@ -81,9 +81,9 @@ struct Orbit {
 
 impl Orbit {
     fn of(satellite: &Elements, (position, velocity): (Vector, Vector)) -> Self {
-        let normal = cross(position, velocity);
+        let normal = position.cross(velocity);
         let node = Vector { x: -normal.y, y: normal.x, z: 0.0 };
-        let ahead = cross(normal, node) * (1.0 / normal.length());
+        let ahead = normal.cross(node) * (1.0 / normal.length());
         Self {
             axis_km: satellite.axis_km(),
             inclination_deg: satellite.inclination_deg,
@@ -101,7 +101,8 @@ impl Orbit {
     }
 }
 
-fn mean(group: &[Satellite], orbits: &[Orbit]) -> Orbit {
+/// Returns the orbit of a group whose semi-major axis is the median.
+fn median(group: &[Satellite], orbits: &[Orbit]) -> Orbit {
     let mut of_group: Vec<_> = group.iter().map(|satellite| orbits[*satellite as usize]).collect();
     of_group.sort_by(|a, b| a.axis_km.total_cmp(&b.axis_km));
     of_group[of_group.len() / 2]
@@ -211,23 +212,15 @@ fn planes(group: &[Satellite], orbits: &[Orbit]) -> (Planes, Vec<Satellite>) {
         _ if widest <= RING_GAP_DEG => Closure::Ring,
         _ => Closure::Seam,
     };
+    let lowest = members.iter().flatten().min().copied();
     let first = match closure {
-        Closure::Ring => members.iter().position(|plane| plane.iter().any(|one| *one == lowest(&members))),
+        Closure::Ring => members.iter().position(|plane| plane.iter().copied().min() == lowest),
         Closure::Seam | Closure::Open => Some(behind),
     };
     members.rotate_left(first.unwrap_or(0));
     let phase = |satellite: &Satellite| orbits[*satellite as usize].phase;
     members.iter_mut().for_each(|plane| plane.sort_by(|a, b| phase(a).total_cmp(&phase(b))));
     (Planes { members, closure }, small.into_iter().flatten().collect())
-}
-
-/// Returns the first satellite of all planes.
-fn lowest(members: &[Vec<Satellite>]) -> Satellite {
-    members.iter().flatten().copied().min().unwrap_or(0)
-}
-
-fn cross(a: Vector, b: Vector) -> Vector {
-    Vector { x: a.y * b.z - a.z * b.y, y: a.z * b.x - a.x * b.z, z: a.x * b.y - a.y * b.x }
 }
 
 fn full_turn(angle: f64) -> f64 {

@@ -1,8 +1,13 @@
 //! Links between satellites.
 
+use core::ops::Range;
+
+use bentpipe_base::Instant;
+
 use crate::constellation::Constellation;
 use crate::earth::EARTH_RADIUS_KM;
 use crate::error::OrbitError;
+use crate::listed::Listed;
 use crate::matching::neighbours;
 use crate::planes::{Closure, Planes, Satellite};
 use crate::vector::Vector;
@@ -28,6 +33,8 @@ impl Grid {
     pub const PLUS: Self = Self { in_plane: 1, across: 1, across_seam: false, latitude_limit_deg: 90.0 };
     /// Iridium's links, with the latitude limit of the ns-2 examples.
     pub const IRIDIUM: Self = Self { latitude_limit_deg: 60.0, ..Self::PLUS };
+    /// No links, besides those that are given explicitly.
+    pub const NONE: Self = Self { in_plane: 0, across: 0, ..Self::PLUS };
     /// Teledesic's eight links, with the latitude limit of the ns-2 examples.
     pub const TELEDESIC: Self = Self { in_plane: 2, across: 2, across_seam: true, latitude_limit_deg: 60.0 };
 
@@ -58,6 +65,8 @@ pub(crate) struct Mesh {
     rigid: bool,
     /// The last plane before each seam that links cross.
     seams: Vec<Vec<Satellite>>,
+    /// Times of the explicit links.
+    times: Vec<Range<Instant>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +84,8 @@ enum Kind {
         seam: u32,
         place: u32,
     },
+    /// Explicit link, with the number of its times.
+    Listed(u32),
 }
 
 impl Mesh {
@@ -88,6 +99,7 @@ impl Mesh {
             limit: 1.0,
             rigid: constellation.is_rigid(),
             seams: Vec::new(),
+            times: Vec::new(),
         };
         if let Some(grid) = grid {
             grid.validate()?;
@@ -95,6 +107,11 @@ impl Mesh {
             mesh.limit = sine * sine;
             for shell in &constellation.layout.shells {
                 mesh.join_shell(shell, &constellation.layout.phases, grid);
+            }
+            for Listed { ends, during, .. } in &constellation.listed {
+                let kind = Kind::Listed(mesh.times.len() as u32);
+                mesh.edges.push(Edge { ends: *ends, kind });
+                mesh.times.push(during.clone());
             }
         }
         mesh.lengths_km = vec![f64::NAN; mesh.edges.len()];
@@ -168,8 +185,8 @@ impl Mesh {
         }
     }
 
-    /// Updates the lengths for the present positions.
-    pub fn update(&mut self, positions: &[Vector]) {
+    /// Updates the lengths for the positions at `now`.
+    pub fn update(&mut self, now: Instant, positions: &[Vector]) {
         if self.reach_across_seam(positions) {
             self.index(positions.len());
         }
@@ -178,8 +195,11 @@ impl Mesh {
                 continue;
             }
             let [a, b] = edge.ends.map(|end| positions[end as usize]);
-            let limited =
-                edge.kind != Kind::InPlane && [a, b].iter().any(|p| p.z * p.z > self.limit * p.dot(*p));
+            let limited = match edge.kind {
+                Kind::InPlane => false,
+                Kind::Across | Kind::Seam { .. } => [a, b].iter().any(|p| p.z * p.z > self.limit * p.dot(*p)),
+                Kind::Listed(number) => !self.times[number as usize].contains(&now),
+            };
             *length_km = if limited || !clears_the_earth(a, b) { f64::INFINITY } else { (a - b).length() };
         }
     }
@@ -244,14 +264,13 @@ fn clears_the_earth(a: Vector, b: Vector) -> bool {
 mod tests {
     use super::*;
     use crate::Shell;
-    use bentpipe_base::Instant;
 
     fn mesh(shell: &Shell, grid: &Grid) -> (Constellation, Mesh) {
         let constellation = Constellation::of_shell(shell).unwrap();
         let mut mesh = Mesh::new(&constellation, Some(grid)).unwrap();
         let mut positions = Vec::new();
         constellation.positions(Instant::ZERO, &mut positions).unwrap();
-        mesh.update(&positions);
+        mesh.update(Instant::ZERO, &positions);
         (constellation, mesh)
     }
 

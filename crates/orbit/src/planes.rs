@@ -24,6 +24,14 @@ impl Layout {
         }
         Self { shells, phases, shell_of }
     }
+
+    /// Keeps only satellites for which `linked` is true in shells. Those without a shell form another one.
+    pub fn serve_only(&mut self, linked: impl Fn(Satellite) -> bool) {
+        let other = self.shells.len() as u32;
+        for (satellite, shell) in self.shell_of.iter_mut().enumerate() {
+            *shell = linked(satellite as Satellite).then_some(shell.unwrap_or(other));
+        }
+    }
 }
 
 /// Orbital planes of a shell from west to east.

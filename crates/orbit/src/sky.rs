@@ -6,7 +6,7 @@ use bentpipe_base::{Duration, Instant};
 
 use crate::constellation::Constellation;
 use crate::coverage::{Coverage, Seen, Steps};
-use crate::earth::{Ground, Station, delay_of_km};
+use crate::earth::{Station, delay_of_km};
 use crate::error::OrbitError;
 use crate::handover::Handover;
 use crate::mesh::{Grid, Mesh};
@@ -100,14 +100,13 @@ impl<'a> Sky<'a> {
             let accepted = "a station that is a gateway, since bent pipes connect others only to those";
             return Err(OrbitError::impossible("gateway", "none", accepted));
         }
-        let grounds = stations.iter().map(|station| Ground::of(station, constellation.earth)).collect();
         let mut sky = Self {
             constellation,
             rules,
             gateways,
             now: Instant::ZERO,
             positions: Vec::new(),
-            coverage: Coverage::new(constellation, grounds, rules.elevation_mask_deg, rules.step),
+            coverage: Coverage::new(constellation, stations, rules.elevation_mask_deg, rules.step),
             mesh: Mesh::new(constellation, rules.grid.as_ref())?,
             serving: vec![Vec::new(); stations.len()],
             trees: vec![(None, Tree::new(constellation.len())); stations.len()],
@@ -131,13 +130,17 @@ impl<'a> Sky<'a> {
 
     fn update(&mut self) -> Result<(), OrbitError> {
         self.constellation.positions(self.now, &mut self.positions)?;
-        self.mesh.update(&self.positions);
-        self.coverage.update(&self.positions, self.constellation.greenwich(self.now));
+        self.mesh.update(self.now, &self.positions);
+        self.coverage.update(self.now, &self.positions, self.constellation.greenwich(self.now));
         (0..self.serving.len()).try_for_each(|station| self.serve(station))
     }
 
     /// Selects the satellites that serve a station: all for a gateway or if paths select them, else one of each shell.
     fn serve(&mut self, station: usize) -> Result<(), OrbitError> {
+        if self.coverage.is_out(station, self.now) {
+            self.serving[station].clear();
+            return Ok(());
+        }
         let seen = self.coverage.in_view(station).iter().copied();
         let usable = seen.filter_map(|seen| Some((self.shell_of(seen.satellite)?, seen)));
         let mut usable: Vec<(u32, Seen)> = usable.collect();
@@ -177,7 +180,12 @@ impl<'a> Sky<'a> {
     /// True if a bent-pipe satellite is also in view of a gateway.
     fn is_usable(&self, satellite: Satellite) -> bool {
         let seen_by = |station: usize| {
-            self.coverage.in_view(station).binary_search_by_key(&satellite, |seen| seen.satellite).is_ok()
+            !self.coverage.is_out(station, self.now)
+                && self
+                    .coverage
+                    .in_view(station)
+                    .binary_search_by_key(&satellite, |seen| seen.satellite)
+                    .is_ok()
         };
         self.rules.grid.is_some()
             || (0..self.gateways.len()).any(|station| self.gateways[station] && seen_by(station))

@@ -17,6 +17,15 @@ impl Vector {
         self.x * other.x + self.y * other.y + self.z * other.z
     }
 
+    /// Returns the outer product.
+    pub fn cross(self, other: Self) -> Self {
+        Self {
+            x: self.y * other.z - self.z * other.y,
+            y: self.z * other.x - self.x * other.z,
+            z: self.x * other.y - self.y * other.x,
+        }
+    }
+
     /// Returns the length.
     pub fn length(self) -> f64 {
         libm::sqrt(self.dot(self))

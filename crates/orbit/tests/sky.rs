@@ -2,8 +2,8 @@
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_orbit::{
-    Constellation, Grid, Handover, LIGHT_KM_PER_S, OrbitError, PathTable, Rules, Shell, Sky, Spread, Station,
-    Vector, path_tables,
+    Constellation, Grid, Handover, LIGHT_KM_PER_S, Listed, OrbitError, PathTable, Place, Rules, Shell, Sky,
+    Spread, Station, Vector, path_tables,
 };
 
 const RULES: Rules = Rules {
@@ -431,4 +431,116 @@ fn a_choice_that_sees_the_path_finds_one_of_half_the_delay() {
     assert!(nearest.0 > 1.5 * shortest.0, "{nearest:?} {shortest:?}");
     assert!(steady.0 >= shortest.0 && steady.0 < shortest.0 + 10.0, "{steady:?}");
     assert!(steady.1 < shortest.1, "{steady:?} {shortest:?}");
+}
+
+/// Returns the links of a shell's grid at time zero.
+fn mesh_of(shell: &Shell, grid: Grid) -> Vec<Listed> {
+    let constellation = Constellation::of_shell(shell).unwrap();
+    let sky = Sky::new(&constellation, &[berkeley()], Rules { grid: Some(grid), ..RULES }).unwrap();
+    let pairs = (0..constellation.len() as u32).flat_map(|a| (0..a).map(move |b| [a, b]));
+    let linked = pairs.filter(|[a, b]| sky.are_linked(*a, *b));
+    linked.map(|ends| Listed { ends, rate: None, during: Instant::ZERO..Instant::FAR_FUTURE }).collect()
+}
+
+fn delays(constellation: &Constellation, grid: Grid) -> Vec<Option<Duration>> {
+    let rules = Rules { grid: Some(grid), ..RULES };
+    let mut sky = Sky::new(constellation, &[berkeley(), boston()], rules).unwrap();
+    path_tables(&mut sky, &[(0, 1)], at(3600)).unwrap().remove(0).delays_one_way
+}
+
+#[test]
+fn a_list_of_the_links_of_the_grid_gives_the_paths_of_the_grid() {
+    let links = mesh_of(&Shell::IRIDIUM, Grid::PLUS);
+    assert_eq!(links.len(), 66 + 55);
+    let plain = Constellation::of_shell(&Shell::IRIDIUM).unwrap();
+    let listed = Constellation::of_shell(&Shell::IRIDIUM).unwrap().with_links(links);
+    let expected = delays(&plain, Grid::PLUS);
+    assert!(expected.iter().all(Option::is_some));
+    assert_eq!(delays(&listed, Grid::NONE), expected);
+}
+
+#[test]
+fn a_listed_link_exists_in_its_time_and_only_linked_satellites_serve() {
+    let during = at(100)..at(200);
+    let link = Listed { ends: [7, 6], rate: Some(bentpipe_base::Rate::from_mbps(5)), during };
+    let listed = Constellation::of_shell(&Shell::IRIDIUM).unwrap().with_links(vec![link]);
+    assert_eq!(listed.rate_between(6, 7), listed.rate_between(7, 6));
+    assert_eq!((listed.rate_between(6, 7).is_some(), listed.rate_between(6, 8)), (true, None));
+    let rules = Rules { grid: Some(Grid::NONE), ..RULES };
+    let mut sky = Sky::new(&listed, &[berkeley()], rules).unwrap();
+    let mut served = 0;
+    for step in 0..8640 {
+        assert_eq!(sky.are_linked(6, 7), (10..20).contains(&step), "step {step}");
+        assert!(sky.serving(0).iter().all(|(satellite, _)| [6, 7].contains(satellite)));
+        served += sky.serving(0).len();
+        sky.advance().unwrap();
+    }
+    assert!(served > 0);
+}
+
+#[test]
+fn a_satellite_is_found_by_index_name_or_catalogue_number() {
+    let shell = Constellation::of_shell(&Shell::IRIDIUM).unwrap();
+    assert_eq!(
+        ["0", "65", "66", "1-0", "6-0"].map(|name| shell.find(name)),
+        [Some(0), Some(65), None, Some(11), None]
+    );
+    let text = include_str!("../../../scenarios/starlink-shell.tle");
+    let elements = Constellation::from_elements(text, None, Duration::from_secs(1)).unwrap();
+    let second = text.lines().filter(|line| line.starts_with("1 ")).nth(1).unwrap();
+    assert_eq!(elements.find(&second[2..7]), Some(1));
+    assert_eq!(elements.find(elements.name(2)), Some(2));
+}
+
+#[test]
+fn a_moving_station_sees_what_a_station_at_its_place_sees() {
+    let constellation = Constellation::of_shell(&Shell::IRIDIUM).unwrap();
+    let place = |longitude_deg| Place { latitude_deg: 0.0, longitude_deg, altitude_km: 10.0 };
+    let hour = Duration::from_secs(3600);
+    // 3600 km/h over the date line, then at rest.
+    let way = vec![(hour, place(-175.0)), (hour * 2, place(-175.0))];
+    let aircraft = Station { place: place(155.0), way, ..Station::new("aircraft", 0.0, 0.0) };
+    let rules = Rules { handover: Handover::LongestVisible, ..RULES };
+    let mut moving = Sky::new(&constellation, &[aircraft], rules).unwrap();
+    for step in 0..720 {
+        let east = 155.0 + (f64::from(step) / 12.0).min(30.0);
+        let longitude = if east > 180.0 { east - 360.0 } else { east };
+        if step % 90 == 0 {
+            let there = Station { place: place(longitude), ..Station::new("there", 0.0, 0.0) };
+            let mut fixed = Sky::new(&constellation, &[there], RULES).unwrap();
+            (0..step).for_each(|_| fixed.advance().unwrap());
+            let seen = |sky: &Sky<'_>| sky.in_view(0).map(|seen| seen.0).collect::<Vec<_>>();
+            assert_eq!(seen(&moving), seen(&fixed), "step {step}");
+            assert!((moving.place(0) - fixed.place(0)).length() < 1e-6);
+        }
+        assert!(!moving.serving(0).is_empty());
+        moving.advance().unwrap();
+    }
+}
+
+#[test]
+fn no_satellite_serves_a_station_that_has_failed() {
+    let constellation = Constellation::of_shell(&Shell::IRIDIUM).unwrap();
+    let failing = Station { outages: vec![at(100)..at(200)], ..boston() };
+    let mut sky = Sky::new(&constellation, &[berkeley(), failing], RULES).unwrap();
+    for step in 0..60 {
+        let out = (10..20).contains(&step);
+        assert_eq!((sky.path(0, 1).is_none(), sky.path(1, 0).is_none()), (out, out), "step {step}");
+        sky.advance().unwrap();
+    }
+}
+
+#[test]
+fn impossible_ways_and_outages_are_refused() {
+    let constellation = Constellation::of_shell(&Shell::IRIDIUM).unwrap();
+    let refused = |station| Sky::new(&constellation, &[station], RULES).unwrap_err().to_string();
+    let here = boston().place;
+    let way = vec![(Duration::ZERO, here)];
+    assert_eq!(
+        refused(Station { way, ..boston() }),
+        "boston.way: found 0 s after 0 s, accepted: ascending times above 0 s"
+    );
+    let way = vec![(Duration::from_secs(1), Place { altitude_km: 51.0, ..here })];
+    assert_eq!(refused(Station { way, ..boston() }), "boston.altitude: found 51, accepted: km from 0 to 50");
+    assert!(refused(Station { outages: vec![at(2)..at(2)], ..boston() }).starts_with("boston.outages: "));
 }

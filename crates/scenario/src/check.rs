@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::network::{Hop, Network};
 use crate::shared::shared_channel;
-use crate::sky::{ConstellationGroup, Orbits};
+use crate::sky::{ConstellationGroup, Links, Orbits};
 use crate::suggest::did_you_mean;
 use crate::tree::Node;
 use crate::unit::{Codec, MOST_PACKET_BYTES};
@@ -345,7 +345,7 @@ impl Checker<'_> {
         if group.down != group.up {
             self.sky_link(&format!("{path}.ground.down"), &group.down);
         }
-        if group.grid.is_some() {
+        if group.links.is_some() {
             self.sky_link(&format!("{path}.between"), &group.between);
         }
         let steps = self.scenario.duration.as_nanos() / group.step.as_nanos().max(1);
@@ -371,8 +371,8 @@ impl Checker<'_> {
             Ok(satellites) => {
                 let mask = group.elevation_mask_deg;
                 for station in self.scenario.ground_stations() {
-                    if !satellites.reaches(&station, mask) {
-                        let found = format!("{} deg", station.latitude_deg);
+                    if station.way.is_empty() && !satellites.reaches(&station, mask) {
+                        let found = format!("{} deg", station.place.latitude_deg);
                         let accepted = format!(
                             "a place over which satellites of \"{}\" rise above {mask} deg",
                             group.name
@@ -389,6 +389,13 @@ impl Checker<'_> {
                     .any(|node| place.split('.').next() == Some(node.name.as_str()));
                 let key = if of_station { format!("node.{place}") } else { format!("{path}.{place}") };
                 self.mistake(key, found, accepted);
+            }
+            Err(OrbitError::Link { line, column, found, accepted }) => {
+                if let Some(Links::File(links)) = &group.links {
+                    let place = Place::File { file: links.name.clone(), line, column };
+                    let key = format!("{path}.links.file");
+                    self.report.add(Mistake { place, key, found, accepted, suggestion: None });
+                }
             }
             Err(error) => {
                 self.mistake(format!("{path}.file"), error.to_string(), "elements that fly");

@@ -62,6 +62,10 @@ const KINDS: &[(&str, &[Meaning])] = &[
             ("nearest", "the highest satellite"),
             ("hysteresis", "kept until another satellite is higher by `margin`"),
             ("longest-visible", "kept while in view, then the one that stays in view longest"),
+            (
+                "links.file",
+                "Path relative to the scenario. Each line has two satellites by index, catalogue number or name, such as `0 1`. With commas a rate and two times may follow",
+            ),
             ("in-plane", "kept while in view, then its follower in the plane, then the highest (ns-2)"),
             (
                 "shortest-path",
@@ -74,6 +78,7 @@ const KINDS: &[(&str, &[Meaning])] = &[
         &[
             ("none", "no links between satellites: bent pipes"),
             ("grid", "each satellite has links to its neighbours in the plane and in other planes"),
+            ("file", "the links that a file lists"),
         ],
     ),
     (
@@ -101,6 +106,17 @@ const KINDS: &[(&str, &[Meaning])] = &[
             ("reed-solomon", "parity packets of a Reed-Solomon code restore lost packets"),
         ],
     ),
+    (
+        "jitter",
+        &[
+            ("off", "every packet has the delay of the link"),
+            ("normal", "normal distribution, whose draws may also shorten the delay"),
+            ("log-normal", "log-normal distribution"),
+            ("pareto", "Pareto distribution (type I), with a long tail"),
+            ("table", "measured delays of a file, each with the same probability"),
+        ],
+    ),
+    ("handover-loss", &[("off", "no more losses than elsewhere"), ("burst", "losses around each handover")]),
     ("reordering", &[("off", "no extra delays"), ("random", "some packets have a random extra delay")]),
     (
         "spurious-timeout",
@@ -218,6 +234,15 @@ const KEYS: &[Meaning] = &[
     ("node.kind", "Function of the node"),
     ("latitude", "Latitude, north positive"),
     ("longitude", "Longitude, east positive"),
+    ("node.altitude", "Altitude above the sea"),
+    (
+        "way",
+        "Later places of a moving station. It moves along great circles at constant speed between them, and stays at the last",
+    ),
+    (
+        "node.outages",
+        "Begin and end of each interval in which no satellite serves the station, in steps of the constellation",
+    ),
     ("gateway", "True for one antenna per satellite in view, false for a single antenna"),
     (
         "node[proxy].buffer",
@@ -410,6 +435,27 @@ const KEYS: &[Meaning] = &[
         "`pause`: the packet being sent continues after the outage. `cut`: it is lost. `cut-path`: packets on the path are lost also. `blind`: the transmitter goes on; packets that would arrive during the outage are lost",
     ),
     ("preserve-order", "No packet overtakes another when the delay shrinks or a packet is repeated"),
+    (
+        "jitter",
+        "Change of the delay, drawn for each packet and added to `delay-one-way`. With `preserve-order`, packets wait for earlier ones. A bare time is the deviation of normal jitter",
+    ),
+    ("jitter.kind", "Distribution"),
+    ("jitter.mean", "Mean of the draws"),
+    ("jitter.deviation", "Standard deviation of the draws"),
+    (
+        "correlation",
+        "Correlation of successive packets: first-order autoregressive numbers, which do not change the distribution",
+    ),
+    ("jitter.file", "Path of a file with measured delays"),
+    (
+        "handover-loss",
+        "Additional losses before and after each handover. A handover of a link is a step of its `delay-one-way`",
+    ),
+    ("handover-loss.kind", "Kind of the losses"),
+    ("handover-loss.rate", "Probability that a packet near a handover is lost"),
+    ("handover-loss.before", "Length of the burst before a handover"),
+    ("handover-loss.after", "Length of the burst after a handover"),
+    ("jump", "Minimum change of the delay that counts as a handover"),
     ("reordering", "Random extra delays"),
     ("reordering.kind", "Kind of the delays"),
     ("reordering.probability", "Share of packets with an extra delay"),

@@ -101,10 +101,14 @@ impl Scenario {
 
     /// Returns the ground stations in the order of the nodes.
     pub fn ground_stations(&self) -> Vec<Station> {
-        let station = |node: &NodeGroup| match node.kind {
-            NodeKind::GroundStation(Position { latitude_deg, longitude_deg, gateway }) => {
-                Some(Station { name: node.name.clone(), latitude_deg, longitude_deg, gateway })
-            }
+        let station = |node: &NodeGroup| match &node.kind {
+            NodeKind::GroundStation(Position { place, way, outages, gateway }) => Some(Station {
+                name: node.name.clone(),
+                place: *place,
+                way: way.clone(),
+                outages: outages.iter().map(|outage| outage.from..outage.to).collect(),
+                gateway: *gateway,
+            }),
             _ => None,
         };
         self.nodes.iter().filter_map(station).collect()

@@ -28,6 +28,8 @@ pub struct Recordings {
     pub deliveries: Option<Deliveries>,
     /// Time series of the one-way delay.
     pub delay_one_way: Option<Series>,
+    /// Measured delays of the jitter.
+    pub jitter: Option<Series>,
     /// Loss probability series.
     pub loss: Option<Series>,
     /// Outages caused by zero rates in the file, and the period after which they repeat.

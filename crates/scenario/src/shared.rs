@@ -32,6 +32,9 @@ pub fn shared_channel(
     if link.fec.is_some() {
         return refuse("fec", "reed-solomon", "off on a shared medium");
     }
+    if link.jitter.is_some() {
+        return refuse("jitter", "jitter", "off on a shared medium");
+    }
     if link.reordering.is_some() {
         return refuse("reordering", "reordering", "none on a shared medium");
     }

@@ -21,7 +21,7 @@ fn an_unknown_key() {
         "world.toml:4:7: link.satellite.delay-one-way: found nothing, accepted: a time of 0 or more such as \"275 ms\" \
          (ns, us, ms, s, min, h)\n\
          world.toml:7:1: link.satellite.delay: found an unknown key, accepted: between, modem, rate, delay-one-way, \
-         queue, loss, arq, fec, outages, preserve-order, reordering, duplication, corruption, medium, reverse; did you mean `delay-one-way`?"
+         jitter, queue, loss, handover-loss, arq, fec, outages, preserve-order, reordering, duplication, corruption, medium, reverse; did you mean `delay-one-way`?"
     );
     assert_eq!(
         message("[flow.bulk]", "[flows.bulk]"),
@@ -49,6 +49,15 @@ fn a_code_without_parity_or_beside_repetition() {
     assert_eq!(
         message("[link.satellite]", both),
         "world.toml:5:7: link.satellite.fec: found parity beside arq, accepted: one of arq and fec"
+    );
+}
+
+#[test]
+fn bursts_of_loss_at_handovers_that_the_delay_does_not_have() {
+    assert_eq!(
+        message("[flow.bulk]", "[link.satellite.handover-loss]\nrate = 0.3\nafter = \"1 s\"\n[flow.bulk]"),
+        "world.toml:10:1: link.satellite.handover-loss: found a delay without such steps, accepted: off, or a `delay-one-way` \
+         with steps of at least `jump` (0 s)"
     );
 }
 

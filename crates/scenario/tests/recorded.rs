@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use bentpipe_base::{Duration, Instant, Rate};
-use bentpipe_net::{Interpolation, LossModel, Outage, Schedule};
+use bentpipe_net::{Interpolation, Jitter, JitterDistribution, LinkConfig, LossModel, Outage, Schedule};
+use bentpipe_orbit::Place;
 use bentpipe_scenario::{Draft, Scenario};
 use common::world_with;
 
@@ -122,4 +123,99 @@ fn what_comes_from_a_file_is_shown_as_that_and_reads_back() {
     assert!(text.len() < 10_000 && text.contains("file = \"leo-recorded.csv\""), "{text}");
     assert!(text.contains("deliveries = \"12mbit.trace\", repeat = true"), "{text}");
     assert_eq!(Draft::parse("leo-recorded", &text).and_then(|draft| draft.scenario()).unwrap(), scenario);
+}
+
+#[test]
+fn measured_jitter_is_a_sorted_column_of_a_file() {
+    let jitter =
+        "jitter = { file = \"link.csv\", column = \"rtt\", unit = \"ms\", factor = 0.5, missing = [40] }";
+    let text = world_with("rate = \"10 Mbit/s\"", &format!("rate = \"10 Mbit/s\"\n{jitter}"));
+    let link = world(&text, ("link.csv", "t,rtt\n0,60\n3,40\n2,50\n"), &[]).unwrap().links.remove(0);
+    let ms = Duration::from_millis;
+    let delays = [25, 30].map(ms).into();
+    let jitter = Some(Jitter { distribution: JitterDistribution::Table { delays }, correlation: 0.0 });
+    assert_eq!([&link.forward.jitter, &link.reverse.jitter], [&jitter, &jitter]);
+    let error = world(&text, ("link.csv", "t,rtt\n0,60\n3,slow\n"), &[]).unwrap_err();
+    assert!(
+        error.starts_with("FOLDER/link.csv:3:3: link.satellite.jitter.file: found \"slow ms\""),
+        "{error}"
+    );
+}
+
+#[test]
+fn handovers_are_the_steps_of_each_direction() {
+    let keys = "rate = \"10 Mbit/s\"\nhandover-loss = { rate = 0.3, before = \"50 ms\", jump = \"2 ms\" }\n\
+                delay-one-way = { table = [[\"0 s\", \"9 ms\"], [\"7 s\", \"12 ms\"], [\"8 s\", \"13 ms\"]], repeat-every = \"15 s\" }\n\
+                reverse = { delay-one-way = [[\"0 s\", \"9 ms\"], [\"4 s\", \"20 ms\"]] }";
+    let text = world_with("rate = \"10 Mbit/s\"", keys);
+    let text =
+        text.lines().filter(|line| *line != "delay-one-way = \"250 ms\"").collect::<Vec<_>>().join("\n");
+    let link = world(&text, ("link.csv", ""), &[]).unwrap().links.remove(0);
+    let handovers =
+        |link: LinkConfig| link.loss.handover.map(|burst| (burst.handovers, burst.repeat_every)).unwrap();
+    let s = Duration::from_secs;
+    assert_eq!(handovers(link.forward), (vec![s(7), s(15)], Some(s(15))));
+    // A list of points keeps the period of the other direction.
+    assert_eq!(handovers(link.reverse), (vec![s(4), s(15)], Some(s(15))));
+}
+
+/// Two stations over Iridium, whose satellites have the links of a file.
+fn over(links: &str, settings: &[&str]) -> Result<Scenario, String> {
+    let text = include_str!("../scenarios/leo-iridium.toml");
+    let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+    let text = text.lines().map(|line| {
+        if line.starts_with("links = ") {
+            "links = { file = \"isls.txt\" }".to_owned()
+        } else {
+            line.to_owned()
+        }
+    });
+    world(&text.collect::<Vec<_>>().join("\n"), ("isls.txt", links), &settings)
+}
+
+#[test]
+fn links_between_satellites_may_come_from_a_file() {
+    let in_plane = (0..66).map(|a| (a, a / 11 * 11 + (a + 1) % 11));
+    let across = (0..55).map(|a| (a, a + 11));
+    let text: String = in_plane.chain(across).map(|(a, b)| format!("{a} {b}\n")).collect();
+    let scenario = over(&text.replace("0 1\n", "0, 1, 2 Mbit/s\n"), &[]).unwrap();
+    let group = &scenario.constellations[0];
+    let constellation = group.fly(scenario.duration).unwrap();
+    assert_eq!(constellation.rate_between(1, 0), Some(Rate::from_mbps(2)));
+    let sky = group.sky(&constellation, &scenario.ground_stations()).unwrap();
+    assert!(sky.are_linked(0, 1) && sky.are_linked(0, 10) && sky.are_linked(0, 11) && !sky.are_linked(0, 2));
+    let error = over("0 1\n0 x\n", &[]).unwrap_err();
+    let expected = "FOLDER/isls.txt:2:3: constellation.iridium.links.file: found \"x\", accepted: a number from 0 to 65, a catalogue number or a name";
+    assert_eq!(error, expected);
+    let error = over("0, 1, fast\n", &[]).unwrap_err();
+    assert!(
+        error.starts_with("FOLDER/isls.txt:1:7: constellation.iridium.links.file: found \"fast\""),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_station_may_move_and_fail() {
+    let way =
+        "node.boston.way=[[\"1 h\", \"48 deg\", \"-50 deg\", \"11 km\"], [\"2 h\", \"51 deg\", \"-30 deg\"]]";
+    let settings = [way, "node.boston.outages=[[\"1 min\", \"2 min\"]]", "node.boston.altitude=500 m"];
+    let mut draft = Draft::load("leo-iridium").unwrap();
+    settings.iter().for_each(|setting| draft.set(setting).unwrap());
+    let scenario = draft.scenario().unwrap();
+    let station = scenario.ground_stations().into_iter().find(|station| station.name == "boston").unwrap();
+    let place = |latitude_deg, longitude_deg, altitude_km| Place { latitude_deg, longitude_deg, altitude_km };
+    let hour = Duration::from_secs(3600);
+    assert_eq!(station.way, [(hour, place(48.0, -50.0, 11.0)), (hour * 2, place(51.0, -30.0, 0.0))]);
+    assert_eq!(station.place.altitude_km, 0.5);
+    let minute = Instant::ZERO + Duration::from_secs(60);
+    assert_eq!(station.outages, [minute..minute + Duration::from_secs(60)]);
+    let mut again = Draft::parse("again.toml", &scenario.to_toml()).unwrap().scenario().unwrap();
+    again.name = scenario.name.clone();
+    assert_eq!(again.nodes, scenario.nodes);
+    draft.set("node.boston.way=[[\"0 s\", \"48 deg\", \"-50 deg\"]]").unwrap();
+    let error = draft.scenario().unwrap_err().to_string();
+    assert!(
+        error.contains("node.boston.way: found 0 s after 0 s, accepted: ascending times above 0 s"),
+        "{error}"
+    );
 }

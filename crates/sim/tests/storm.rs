@@ -16,14 +16,14 @@ use bentpipe_mac::{
 };
 use bentpipe_middlebox::{AckDecimatorConfig, MIDDLEBOXES, MiddleboxConfig, SatPepConfig, SpoofingConfig};
 use bentpipe_net::{
-    ArqConfig, CoDelConfig, DualPi2Config, FecConfig, FqCoDelConfig, Interpolation, Limit, LinkConfig,
-    LossConfig, LossModel, Opportunities, Outage, OutageEffect, Outages, PieConfig, QueueConfig, RedConfig,
-    Reordering, Schedule,
+    ArqConfig, CoDelConfig, DualPi2Config, FecConfig, FqCoDelConfig, Interpolation, Jitter,
+    JitterDistribution, Limit, LinkConfig, LossConfig, LossModel, Opportunities, Outage, OutageEffect,
+    Outages, PieConfig, QueueConfig, RedConfig, Reordering, Schedule,
 };
-use bentpipe_orbit::{Grid, Handover, Shell};
+use bentpipe_orbit::{Grid, Handover, Place, Shell};
 use bentpipe_outcome::{LinkEvent, NodeOutcome, Observer, Passing};
 use bentpipe_scenario::{
-    Connect, ConstellationGroup, Esp, FlowGroup, Idle, InFlight, LinkGroup, NodeKind, Opening, Orbits,
+    Connect, ConstellationGroup, Esp, FlowGroup, Idle, InFlight, LinkGroup, Links, NodeKind, Opening, Orbits,
     Position, ProxyConfig, Reveals, Routing, Scenario, Side, Split, Streaming, Traffic, Transport,
 };
 use bentpipe_sim::{Ended, RunOptions, RunResult, run, run_observed};
@@ -107,7 +107,7 @@ impl Dice {
             4 => LossModel::List { numbers: (1..200).filter(|_| self.one_in(20)).collect() },
             _ => LossModel::None,
         };
-        LossConfig { model, data_only: self.one_in(2) }
+        LossConfig { model, data_only: self.one_in(2), handover: None }
     }
 
     fn outages(&mut self) -> Outages {
@@ -142,6 +142,17 @@ impl Dice {
         }
     }
 
+    fn jitter(&mut self) -> Jitter {
+        let (mean, deviation) = (self.millis(1, 50), self.millis(1, 50));
+        let distribution = self.pick(&[
+            JitterDistribution::Normal { mean, deviation },
+            JitterDistribution::LogNormal { mean, deviation },
+            JitterDistribution::Pareto { mean, deviation },
+            JitterDistribution::Table { delays: [mean].into() },
+        ]);
+        Jitter { distribution, correlation: self.pick(&[0.0, 0.5]) }
+    }
+
     /// At least one packet every 20 ms, again and again.
     fn opportunities(&mut self) -> Opportunities {
         let mut at = 0;
@@ -169,6 +180,7 @@ impl Dice {
             rate: opportunities.as_ref().map_or(Schedule::Constant(rate), Opportunities::rate),
             opportunities,
             delay_one_way: self.delay(),
+            jitter: self.one_in(6).then(|| self.jitter()),
             queue: self.queue(),
             loss: self.loss(),
             arq,
@@ -476,10 +488,11 @@ impl Dice {
 
     /// A few hours under satellites that hand over, whatever stood at the ends of the satellite before.
     fn let_fly(&mut self, scenario: &mut Scenario) {
-        let mut position = |gateway| Position {
-            latitude_deg: self.0.uniform() * 120.0 - 60.0,
-            longitude_deg: self.0.uniform() * 360.0 - 180.0,
-            gateway,
+        let mut position = |gateway| {
+            let latitude_deg = self.0.uniform() * 120.0 - 60.0;
+            let longitude_deg = self.0.uniform() * 360.0 - 180.0;
+            let place = Place { latitude_deg, longitude_deg, altitude_km: 0.0 };
+            Position { place, gateway, ..Position::default() }
         };
         for (node, gateway) in [(1, false), (2, true)] {
             scenario.nodes[node].kind = NodeKind::GroundStation(position(gateway));
@@ -487,7 +500,7 @@ impl Dice {
         scenario.links.retain(|link| link.name != "satellite" && link.name != "spare");
         let [up, down, between] = [(); 3].map(|()| LinkConfig {
             // Where a way has many hops, errors on each would be errors on all.
-            loss: LossConfig { model: LossModel::Packet { probability: 1e-3 }, data_only: false },
+            loss: LossConfig { model: LossModel::Packet { probability: 1e-3 }, ..LossConfig::default() },
             reordering: None,
             duplicate_probability: 0.0,
             ..self.link()
@@ -498,12 +511,13 @@ impl Dice {
             orbits: Orbits::Shell(self.pick(&[Shell::IRIDIUM, Shell::TELEDESIC])),
             elevation_mask_deg: 5.0,
             handover: self.pick(&handovers),
-            grid: Some(self.pick(&[Grid::PLUS, Grid::IRIDIUM, Grid::TELEDESIC])),
+            links: Some(Links::Grid(self.pick(&[Grid::PLUS, Grid::IRIDIUM, Grid::TELEDESIC]))),
             step: Duration::from_secs(self.between(10, 60)),
             in_flight: self.pick(&[InFlight::Rerouted, InFlight::Lost]),
             interruption: self.millis(0, 2_000),
             up,
             down,
+            recordings: Default::default(),
             between,
         }];
         scenario.duration = scenario.duration.min(Duration::from_secs(10_000));

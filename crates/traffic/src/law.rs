@@ -62,7 +62,7 @@ impl Law {
         match *self {
             Self::Constant(value) => value,
             Self::Exponential { mean } => rng.exponential(mean),
-            Self::LogNormal { mu, sigma } => libm::exp(mu + sigma * normal(rng)),
+            Self::LogNormal { mu, sigma } => libm::exp(mu + sigma * rng.normal()),
             Self::Gamma { shape, scale } => scale * gamma(shape, rng),
             Self::Weibull { shape, scale } => scale * libm::pow(rng.exponential(1.0), 1.0 / shape),
             Self::Pareto { shape, least } => least * libm::exp(rng.exponential(1.0) / shape),
@@ -85,12 +85,6 @@ impl Law {
     }
 }
 
-/// Returns a standard normal draw (Box and Muller 1958).
-fn normal(rng: &mut Rng) -> f64 {
-    let radius = libm::sqrt(2.0 * rng.exponential(1.0));
-    radius * libm::cos(core::f64::consts::TAU * rng.uniform())
-}
-
 /// Returns a gamma draw of scale 1 (Marsaglia and Tsang 2000, "A Simple Method for Generating Gamma
 /// Variables").
 fn gamma(shape: f64, rng: &mut Rng) -> f64 {
@@ -102,7 +96,7 @@ fn gamma(shape: f64, rng: &mut Rng) -> f64 {
     let d = shape - 1.0 / 3.0;
     let c = 1.0 / libm::sqrt(9.0 * d);
     loop {
-        let x = normal(rng);
+        let x = rng.normal();
         let root = 1.0 + c * x;
         let v = root * root * root;
         if root > 0.0 && libm::log(1.0 - rng.uniform()) < 0.5 * x * x + d - d * v + d * libm::log(v) {

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use bentpipe_emu::{
     At, EmulationConfig, Hop, LEAST_MTU_OF_IPV6, LinkState, Outcome, Override, Path, Remote, run,
 };
-use bentpipe_net::{LinkConfig, LossModel, Schedule};
+use bentpipe_net::{LinkConfig, Schedule};
 use bentpipe_scenario::{Draft, Scenario};
 use status::Status;
 
@@ -104,7 +104,10 @@ fn said(hops: &[Hop]) -> String {
         let LinkConfig { rate, delay_one_way, outages, opportunities, .. } = &hop.config;
         let recorded = if opportunities.is_some() { "recorded deliveries of " } else { "" };
         let mut text = format!("{} {recorded}{}, {}", hop.link, told(rate), told(delay_one_way));
-        if !matches!(hop.config.loss.model, LossModel::None) {
+        if hop.config.jitter.is_some() {
+            text += ", jitter";
+        }
+        if !hop.config.loss.is_off() {
             text += ", losses";
         }
         if !outages.intervals.is_empty() {

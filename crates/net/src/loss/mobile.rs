@@ -111,13 +111,6 @@ fn from_db(db: f64) -> f64 {
     libm::pow(10.0, db / 10.0)
 }
 
-/// Returns a standard normal draw (Box and Muller 1958). The second value of the pair is not used, so that every draw costs the
-/// same.
-fn normal(rng: &mut Rng) -> f64 {
-    let radius = libm::sqrt(rng.exponential(2.0));
-    radius * libm::cos(core::f64::consts::TAU * rng.uniform())
-}
-
 /// Lognormal value that is constant for the coherence time.
 #[derive(Clone, Debug)]
 struct Shadow {
@@ -136,7 +129,7 @@ impl Shadow {
     /// Returns the power of the shadowed signal at `now`.
     fn at(&mut self, now: Instant, rng: &mut Rng) -> f64 {
         if self.until <= now {
-            self.power = from_db(self.mean_db + self.deviation_db * normal(rng));
+            self.power = from_db(self.mean_db + self.deviation_db * rng.normal());
             self.until = now + self.coherence;
         }
         self.power
@@ -146,7 +139,7 @@ impl Shadow {
 /// Returns the power of a direct signal of `direct` plus Rayleigh multipath of mean power `multipath`.
 fn ricean(direct: f64, multipath: f64, rng: &mut Rng) -> f64 {
     let deviation = libm::sqrt(multipath / 2.0);
-    let (x, y) = (libm::sqrt(direct) + deviation * normal(rng), deviation * normal(rng));
+    let (x, y) = (libm::sqrt(direct) + deviation * rng.normal(), deviation * rng.normal());
     x * x + y * y
 }
 

@@ -1,6 +1,7 @@
 //! Models of transmission errors.
 
 mod frames;
+mod handover;
 mod mobile;
 mod sending;
 
@@ -13,6 +14,7 @@ use crate::schedule::validate_period;
 use crate::size_cache::SizeCache;
 
 pub use self::frames::FrameSpan;
+pub use self::handover::HandoverLoss;
 pub use self::mobile::{LooConfig, LutzConfig};
 pub use self::sending::Sending;
 
@@ -42,6 +44,8 @@ pub struct LossConfig {
     /// True if only packets with payload meet the model. Others are never lost, do not count in [`LossModel::List`] and
     /// [`LossModel::Trace`], and do not change the state of [`LossModel::GilbertElliott`].
     pub data_only: bool,
+    /// Additional losses near handovers, which the model and `data_only` do not affect.
+    pub handover: Option<HandoverLoss>,
 }
 
 /// Selection of lost packets, in transmission order.
@@ -118,12 +122,12 @@ pub enum LossModel {
 impl LossConfig {
     /// Makes a configuration of `model` for all packets.
     pub fn all(model: LossModel) -> Self {
-        Self { model, data_only: false }
+        Self { model, ..Self::default() }
     }
 
     /// Makes a configuration of `model` for packets with payload.
     pub fn data(model: LossModel) -> Self {
-        Self { model, data_only: true }
+        Self { model, data_only: true, handover: None }
     }
 
     /// Checks that the model is possible.
@@ -131,6 +135,9 @@ impl LossConfig {
     /// # Errors
     /// The first invalid field.
     pub fn validate(&self) -> Result<(), ConfigError> {
+        if let Some(handover) = &self.handover {
+            handover.validate().map_err(|error| error.within("handover"))?;
+        }
         match &self.model {
             LossModel::None => Ok(()),
             LossModel::Packet { probability }
@@ -156,6 +163,13 @@ impl LossConfig {
             }
             LossModel::Trace { .. } => Ok(()),
         }
+    }
+}
+
+impl LossConfig {
+    /// True if no packet is lost.
+    pub fn is_off(&self) -> bool {
+        matches!(self.model, LossModel::None) && self.handover.is_none()
     }
 }
 
@@ -225,8 +239,10 @@ fn any_of(units: f64, probability: f64) -> f64 {
 /// Loss process of a link, or of a terminal on a shared medium.
 #[derive(Clone, Debug)]
 pub struct Loss {
-    process: Process,
+    /// Process of the model; `None` without one.
+    process: Option<Process>,
     data_only: bool,
+    handover: Option<Box<HandoverLoss>>,
     rng: Rng,
 }
 
@@ -247,14 +263,19 @@ impl Loss {
     /// Makes the process of a validated configuration; `rng` is the link's random stream for losses. `None` for an
     /// error-free link.
     pub fn new(config: &LossConfig, mut rng: Rng) -> Option<Self> {
-        let process = Process::new(&config.model, &mut rng)?;
-        Some(Self { process, data_only: config.data_only, rng })
+        let process = Process::new(&config.model, &mut rng);
+        let handover = config.handover.clone().map(Box::new);
+        let lossy = process.is_some() || handover.is_some();
+        lossy.then_some(Self { process, data_only: config.data_only, handover, rng })
     }
 
     /// True if the next transmitted packet is lost. Call it once per packet in transmission order.
     #[inline]
     pub fn strikes(&mut self, sending: &Sending) -> bool {
-        (sending.is_data || !self.data_only) && self.process.strikes(sending, &mut self.rng)
+        let Self { process, data_only, handover, rng } = self;
+        let met = process.as_mut().filter(|_| sending.is_data || !*data_only);
+        met.is_some_and(|process| process.strikes(sending, rng))
+            || handover.as_ref().is_some_and(|handover| handover.strikes(sending.start, rng))
     }
 }
 

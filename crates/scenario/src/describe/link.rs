@@ -1,12 +1,13 @@
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    ArqConfig, FecConfig, LinkConfig, LossConfig, LossModel, Outage, OutageEffect, Outages, QueueConfig,
-    Reordering,
+    ArqConfig, FecConfig, HandoverLoss, LinkConfig, LossConfig, LossModel, Outage, OutageEffect, Outages,
+    QueueConfig, Reordering,
 };
 
 use bentpipe_weather::{Acm, Coding, Weather};
 
-use super::{access, loss, queue, radio, schedule};
+use super::{access, jitter, loss, queue, radio, schedule};
+use crate::error::Mistake;
 use crate::form::{Form, Keys, Named, Shorthand};
 use crate::model::{LinkGroup, Radio};
 use crate::series::{Recordings, Series};
@@ -62,8 +63,8 @@ fn direction(form: &mut Form<'_>, link: &mut LinkConfig, radio: &mut Radio, dura
     } else {
         // The weather determines the link's rate and losses.
         link.opportunities = None;
-        radio.recordings =
-            Recordings { delay_one_way: radio.recordings.delay_one_way.take(), ..Recordings::default() };
+        let Recordings { delay_one_way, jitter, .. } = std::mem::take(&mut radio.recordings);
+        radio.recordings = Recordings { delay_one_way, jitter, ..Recordings::default() };
     }
     if form.lists() {
         form.table("weather", Shorthand::KIND, |form| radio::weather(form, &mut radio.weather));
@@ -92,10 +93,12 @@ fn direction(form: &mut Form<'_>, link: &mut LinkConfig, radio: &mut Radio, dura
     form.required_table("delay-one-way", schedule::SHORTHAND, &accepted, |form| {
         schedule::delay(form, &mut link.delay_one_way, &mut radio.recordings.delay_one_way);
     });
+    jitter::jitter(form, &mut link.jitter, &mut radio.recordings.jitter);
     queue(form, link);
     if radio.modem.is_none() {
         loss(form, link, Some(&mut radio.recordings.loss));
     }
+    handover_loss_at_jumps(form, link);
     form.table("arq", Shorthand::KIND, |form| arq(form, &mut link.arq));
     form.table("fec", Shorthand::KIND, |form| fec(form, &mut link.fec));
     form.table("outages", OUTAGES_SHORTHAND, |form| outages(form, &mut link.outages, duration));
@@ -111,6 +114,13 @@ pub(super) fn medium(form: &mut Form<'_>, link: &mut LinkConfig) {
     rate(form, link);
     queue(form, link);
     loss(form, link, None);
+}
+
+/// Keys of a link between a ground station and a satellite.
+pub(super) fn ground(form: &mut Form<'_>, link: &mut LinkConfig, recordings: &mut Recordings) {
+    medium(form, link);
+    jitter::jitter(form, &mut link.jitter, &mut recordings.jitter);
+    handover_loss(form, link, false);
 }
 
 fn rate(form: &mut Form<'_>, link: &mut LinkConfig) {
@@ -129,9 +139,39 @@ fn queue(form: &mut Form<'_>, link: &mut LinkConfig) {
 fn loss(form: &mut Form<'_>, link: &mut LinkConfig, series: Option<&mut Option<Series>>) {
     let of_modem = matches!(link.loss.model, LossModel::Frames { .. });
     if of_modem || form.is_bare("loss") {
-        link.loss = LossConfig::default();
+        link.loss = LossConfig { handover: link.loss.handover.take(), ..LossConfig::default() };
     }
     form.table("loss", loss::SHORTHAND, |form| loss::loss(form, &mut link.loss, series));
+}
+
+/// Losses near the handovers of a link, which are the jumps of its delay.
+fn handover_loss_at_jumps(form: &mut Form<'_>, link: &mut LinkConfig) {
+    handover_loss(form, link, true);
+    let (Form::Read(reading), Some(handover)) = (form, &mut link.loss.handover) else { return };
+    handover.find(&link.delay_one_way);
+    let node = ["handover-loss", "delay-one-way"].into_iter().find_map(|key| reading.get(key));
+    if let Some(node) = node.filter(|_| handover.handovers.is_empty()) {
+        reading.report.add(Mistake {
+            place: node.place.clone(),
+            key: reading.path_of("handover-loss"),
+            found: "a delay without such steps".to_owned(),
+            accepted: format!("off, or a `delay-one-way` with steps of at least `jump` ({})", handover.jump),
+            suggestion: None,
+        });
+    }
+}
+
+fn handover_loss(form: &mut Form<'_>, link: &mut LinkConfig, has_jumps: bool) {
+    form.table("handover-loss", Shorthand::KIND, |form| {
+        form.option(&mut link.loss.handover, ["off", "burst"], HandoverLoss::default(), |form, burst| {
+            form.required("rate", &mut burst.probability, &PROBABILITY);
+            form.field("before", &mut burst.before, &TIME);
+            form.field("after", &mut burst.after, &TIME);
+            if has_jumps {
+                form.field("jump", &mut burst.jump, &TIME);
+            }
+        });
+    });
 }
 
 const OUTAGES_SHORTHAND: Shorthand = Shorthand { word: None, number: None, list: Some("intervals") };
@@ -180,7 +220,7 @@ pub(super) fn at_least_part(form: &mut Form<'_>, key: &str, every: Duration, dur
 }
 
 /// Codec of `[[begin, end], ...]`.
-struct Intervals;
+pub(super) struct Intervals;
 
 impl Codec<Vec<Outage>> for Intervals {
     fn read(&self, value: &Value) -> Result<Vec<Outage>, Refused> {

@@ -5,6 +5,7 @@ mod cc;
 mod constellation;
 mod ends;
 mod esp;
+mod jitter;
 mod link;
 mod loss;
 mod media;

@@ -45,7 +45,6 @@ pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup, defaults: Option<&
 
 /// Returns a node of each kind.
 fn each() -> Vec<NodeKind> {
-    let nowhere = Position { latitude_deg: 0.0, longitude_deg: 0.0, gateway: false };
     let middleboxes = MIDDLEBOXES.iter().filter_map(|(name, _)| MiddleboxConfig::from_name(name));
     [
         NodeKind::Host,
@@ -53,7 +52,7 @@ fn each() -> Vec<NodeKind> {
         NodeKind::Proxy(Box::default()),
         NodeKind::BundleRouter(RouterConfig::default()),
         NodeKind::RelayEntity(RelayConfig::default()),
-        NodeKind::GroundStation(nowhere),
+        NodeKind::GroundStation(Position::default()),
     ]
     .into_iter()
     .chain(middleboxes.map(NodeKind::Middlebox))

@@ -8,6 +8,7 @@ use bentpipe_net::{LinkConfig, Opportunities};
 use crate::error::{Mistake, Place};
 use crate::form::{Form, Reading};
 use crate::series::{self, Deliveries, Fields, Repeat, Series, Wrong};
+use crate::sky::{self, LinksFile};
 use crate::tree::{Node, Value};
 use crate::unit::{Codec, FACTOR, FLAG, OrWord, Refused, TEXT, TIME_ABOVE_ZERO, Words, number_length};
 
@@ -109,23 +110,41 @@ pub(super) fn series<T: Copy>(
     fields(form, series);
     form.field("repeat-every", &mut series.repeat, &Repeats);
     let Form::Read(reading) = form else { return Gaps::default() };
+    let Some(read) = of_file(reading, series, reader) else { return Gaps::default() };
+    (*points, *repeat_every) = (read.points, read.repeat_every);
+    (read.gaps, read.repeat_every)
+}
+
+/// Reads a column of a CSV file as values without times. Returns `None` if there is no file, or after a mistake.
+pub(super) fn samples<T: Copy>(
+    form: &mut Form<'_>,
+    series: &mut Series,
+    reader: Reader<'_, T>,
+) -> Option<Vec<T>> {
+    form.required("file", &mut series.file, &TEXT);
+    form.required("column", &mut series.column, &Column);
+    form.field("unit", &mut series.unit, &TEXT);
+    form.field("factor", &mut series.factor, &FACTOR);
+    form.field("missing", &mut series.missing, &Missing);
+    let Form::Read(reading) = form else { return None };
+    // Rows at a fixed distance need no times.
+    series.every = Some(Duration::from_secs(1));
+    Some(of_file(reading, series, reader)?.points.into_iter().map(|(_, value)| value).collect())
+}
+
+/// Reads the file of a series, or reports its mistakes.
+fn of_file<T: Copy>(
+    reading: &mut Reading<'_>,
+    series: &mut Series,
+    reader: Reader<'_, T>,
+) -> Option<Read<T>> {
     if series.file.is_empty() || series.column.is_empty() {
-        return Gaps::default();
+        return None;
     }
     series.folder = folder(reading, "file").unwrap_or_else(|| series.folder.clone());
-    let Some((name, text)) = text(reading, "file", &series.folder, &series.file) else {
-        return Gaps::default();
-    };
-    match series::fields(series, &text).and_then(|fields| read(series, fields, reader)) {
-        Ok(read) => {
-            (*points, *repeat_every) = (read.points, read.repeat_every);
-            (read.gaps, read.repeat_every)
-        }
-        Err(wrong) => {
-            tell(reading, "file", &name, wrong);
-            Gaps::default()
-        }
-    }
+    let (name, text) = text(reading, "file", &series.folder, &series.file)?;
+    let read = series::fields(series, &text).and_then(|fields| read(series, fields, reader));
+    read.map_err(|wrong| tell(reading, "file", &name, wrong)).ok()
 }
 
 fn fields(form: &mut Form<'_>, series: &mut Series) {
@@ -253,6 +272,18 @@ pub(super) fn deliveries(form: &mut Form<'_>, link: &mut LinkConfig, deliveries:
             link.opportunities = Some(opportunities);
         }
         Err(wrong) => tell(reading, "deliveries", &name, wrong),
+    }
+}
+
+/// Reads a file with links between satellites.
+pub(super) fn links(form: &mut Form<'_>, links: &mut LinksFile) {
+    form.required("file", &mut links.file, &TEXT);
+    let Form::Read(reading) = form else { return };
+    let Some(folder) = folder(reading, "file") else { return };
+    let Some((name, text)) = text(reading, "file", &folder, &links.file) else { return };
+    match sky::links::read(&text) {
+        Ok(lines) => (links.name, links.lines) = (name, lines),
+        Err(wrong) => tell(reading, "file", &name, wrong),
     }
 }
 

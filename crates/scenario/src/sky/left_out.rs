@@ -51,7 +51,7 @@ impl ConstellationGroup {
     /// matter.
     fn left_out(&self, duration: Duration) -> Vec<LeftOut> {
         let all = self.fly(duration).map(|satellites| satellites.left_out().to_vec()).unwrap_or_default();
-        let counts = |one: &LeftOut| self.grid.is_some() || matches!(one.reason, Reason::CannotFly(_));
+        let counts = |one: &LeftOut| self.links.is_some() || matches!(one.reason, Reason::CannotFly(_));
         all.into_iter().filter(counts).collect()
     }
 

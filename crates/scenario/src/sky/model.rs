@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
-use bentpipe_net::{LinkConfig, QueueConfig};
-use bentpipe_orbit::{Constellation, Grid, Handover, OrbitError, Rules, Shell, Sky, Spread, Station};
+use bentpipe_net::{LinkConfig, Outage, QueueConfig};
+use bentpipe_orbit::{Constellation, Grid, Handover, OrbitError, Place, Rules, Shell, Sky, Spread, Station};
+
+use crate::series::Recordings;
+use crate::sky::links::{self, LinksFile};
 
 /// Satellites with their links.
 #[derive(Clone, PartialEq, Debug)]
@@ -18,7 +21,7 @@ pub struct ConstellationGroup {
     /// Rule that selects the serving satellite.
     pub handover: Handover,
     /// Links between satellites; `None` for bent pipes.
-    pub grid: Option<Grid>,
+    pub links: Option<Links>,
     /// Time between two steps. Links and routes may change only at a step.
     pub step: Duration,
     /// Treatment of packets on a link that is given up.
@@ -29,6 +32,8 @@ pub struct ConstellationGroup {
     pub up: LinkConfig,
     /// Link from a satellite to a ground station.
     pub down: LinkConfig,
+    /// Files from which properties of `up` and `down` were read.
+    pub recordings: [Recordings; 2],
     /// Link between satellites.
     pub between: LinkConfig,
 }
@@ -51,6 +56,15 @@ pub enum Orbits {
     },
 }
 
+/// Links between satellites.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Links {
+    /// Links to neighbours.
+    Grid(Grid),
+    /// Links that a file lists.
+    File(LinksFile),
+}
+
 /// Treatment of packets on a link that is given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InFlight {
@@ -62,12 +76,14 @@ pub enum InFlight {
 }
 
 /// Position of a ground station.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Position {
-    /// Degrees north of the equator.
-    pub latitude_deg: f64,
-    /// Degrees east of Greenwich.
-    pub longitude_deg: f64,
+    /// Position at time zero.
+    pub place: Place,
+    /// Later positions of a moving station.
+    pub way: Vec<(Duration, Place)>,
+    /// Intervals in which no satellite serves the station.
+    pub outages: Vec<Outage>,
     /// True for a gateway with an antenna for every satellite in view.
     pub gateway: bool,
 }
@@ -81,12 +97,13 @@ impl ConstellationGroup {
             orbits: Orbits::Shell(Shell { spread: Spread::Delta, phasing: 0.0, ..Shell::IRIDIUM }),
             elevation_mask_deg: 0.0,
             handover: Handover::Nearest,
-            grid: Some(Grid::PLUS),
+            links: Some(Links::Grid(Grid::PLUS)),
             step: Duration::from_secs(10),
             in_flight: InFlight::Rerouted,
             interruption: Duration::ZERO,
             up: link.clone(),
             down: link.clone(),
+            recordings: [Recordings::default(), Recordings::default()],
             between: link,
         }
     }
@@ -94,12 +111,19 @@ impl ConstellationGroup {
     /// Returns the satellites that have positions from time zero to `until`.
     ///
     /// # Errors
-    /// If the orbits are invalid.
+    /// If the orbits or the listed links are invalid.
     pub fn fly(&self, until: Duration) -> Result<Constellation, OrbitError> {
-        match &self.orbits {
+        let constellation = match &self.orbits {
             Orbits::Shell(shell) => Constellation::of_shell(shell),
             Orbits::Geostationary(longitudes) => Constellation::geostationary(longitudes),
             Orbits::Elements { text, epoch, .. } => Constellation::from_elements(text, *epoch, until),
+        }?;
+        match &self.links {
+            Some(Links::File(file)) => {
+                let links = links::resolve(&file.lines, &constellation)?;
+                Ok(constellation.with_links(links))
+            }
+            Some(Links::Grid(_)) | None => Ok(constellation),
         }
     }
 
@@ -108,7 +132,10 @@ impl ConstellationGroup {
         Rules {
             elevation_mask_deg: self.elevation_mask_deg,
             handover: self.handover,
-            grid: self.grid,
+            grid: self.links.as_ref().map(|links| match links {
+                Links::Grid(grid) => *grid,
+                Links::File(_) => Grid::NONE,
+            }),
             step: self.step,
         }
     }

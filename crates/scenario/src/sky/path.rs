@@ -8,6 +8,7 @@ use bentpipe_orbit::{Constellation, OrbitError, PathTable, path_tables};
 
 use crate::model::Scenario;
 use crate::sky::ConstellationGroup;
+use crate::sky::plan::with_handovers;
 
 /// Delay and outages of a path over time, as input of a link, and the underlying table.
 #[derive(Clone, PartialEq, Debug)]
@@ -67,14 +68,27 @@ pub fn sky_as_links(
     let pair = (from as usize, to as usize);
     let mut paths = sky_paths(scenario, (group, &constellation), &[pair])?;
     let SkyPath { delay_one_way, outages, table } = paths.remove(0);
-    let up = LinkConfig { delay_one_way, outages, ..group.up.clone() };
-    let down = LinkConfig { outages: interruptions(&table, group.interruption), ..group.down.clone() };
+    let [first, last] = handovers(&table);
+    let loss = with_handovers(&group.up.loss, &first);
+    let up = LinkConfig { delay_one_way, outages, loss, ..group.up.clone() };
+    let (outages, loss) =
+        (interruptions(&table, group.interruption), with_handovers(&group.down.loss, &last));
+    let down = LinkConfig { outages, loss, ..group.down.clone() };
     let mut left_out = Vec::new();
-    let between = group.grid.is_some().then(|| {
+    let between = group.links.is_some().then(|| {
+        if has_rates(&constellation, &table) {
+            left_out.push(format!("constellation.{}.links.file (the rates of single links)", group.name));
+        }
         let key = format!("constellation.{}.between", group.name);
         as_one(&group.between, &hops(&table), &mut |what| left_out.push(format!("{key}.{what}")))
     });
     Ok(SkyLinks { up, between, down, left_out })
+}
+
+/// True if a link of the path has a rate of its own.
+fn has_rates(constellation: &Constellation, table: &PathTable) -> bool {
+    let mut pairs = table.changes.iter().flat_map(|(_, path)| path.windows(2));
+    pairs.any(|pair| constellation.rate_between(pair[0], pair[1]).is_some())
 }
 
 /// Returns the number of links between satellites over time. Without a path the previous number holds.
@@ -172,6 +186,21 @@ fn interruptions(table: &PathTable, length: Duration) -> Outages {
         }
     }
     Outages { intervals, effect: OutageEffect::Cut }
+}
+
+/// Returns the times at which a path changes its first satellite, and its last one.
+fn handovers(table: &PathTable) -> [Vec<Duration>; 2] {
+    let mut handovers = [Vec::new(), Vec::new()];
+    for pair in table.changes.windows(2) {
+        let [(_, before), (index, after)] = pair else { continue };
+        if before.is_empty() || after.is_empty() {
+            continue;
+        }
+        let at = table.at(*index).since(Instant::ZERO);
+        handovers[0].extend((before.first() != after.first()).then_some(at));
+        handovers[1].extend((before.last() != after.last()).then_some(at));
+    }
+    handovers
 }
 
 impl SkyPath {
@@ -306,5 +335,7 @@ mod tests {
         assert_eq!(points, expected);
         let at = |secs| Instant::ZERO + s(secs);
         assert_eq!(path.outages.intervals, [Outage { from: at(30), to: at(50) }]);
+        // The path changes both satellites at 20 s. The gap from 30 s to 50 s is no handover.
+        assert_eq!(handovers(&path.table), [[s(20)], [s(20)]]);
     }
 }

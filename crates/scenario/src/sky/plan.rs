@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use bentpipe_base::{Duration, Instant};
-use bentpipe_net::{Interpolation, LinkConfig, Outage, OutageEffect, Outages, Schedule};
+use bentpipe_base::{Duration, Instant, Rate};
+use bentpipe_net::{Interpolation, LinkConfig, LossConfig, Outage, OutageEffect, Outages, Schedule};
 use bentpipe_orbit::{Hop, OrbitError, Satellite, Sky, delay_of_km};
 
 use crate::members::NodeId;
@@ -33,6 +33,10 @@ pub struct SkyLink {
     pub delay_one_way: Schedule<Duration>,
     /// Intervals in which the existing link is interrupted.
     pub outages: Outages,
+    /// Times after time zero at which a ground link begins or ends to serve its station.
+    pub handovers: Vec<Duration>,
+    /// Rate of its own, in both directions.
+    pub rate: Option<Rate>,
 }
 
 impl SkyLink {
@@ -43,10 +47,21 @@ impl SkyLink {
         let configs = if to_ground { [up, down] } else { [between, between] };
         configs.map(|config| LinkConfig {
             delay_one_way: self.delay_one_way.clone(),
+            rate: self.rate.map_or_else(|| config.rate.clone(), Schedule::Constant),
             outages: self.outages.clone(),
+            loss: with_handovers(&config.loss, &self.handovers),
             ..config.clone()
         })
     }
+}
+
+/// Returns errors with their bursts at these handovers.
+pub(super) fn with_handovers(loss: &LossConfig, handovers: &[Duration]) -> LossConfig {
+    let mut loss = loss.clone();
+    if let Some(burst) = &mut loss.handover {
+        burst.handovers = handovers.to_vec();
+    }
+    loss
 }
 
 /// Change of a node's next hop.
@@ -172,6 +187,8 @@ struct Usage {
     is_up: bool,
     /// Steps at which it came up.
     came_up: Vec<usize>,
+    /// Steps at which it was given up.
+    went_down: Vec<usize>,
 }
 
 /// A [`Turn`] with nodes instead of links.
@@ -257,6 +274,7 @@ impl Planner<'_> {
             last_used: self.look,
             is_up: false,
             came_up: Vec::new(),
+            went_down: Vec::new(),
         });
         usage.last_used = self.look;
     }
@@ -274,7 +292,10 @@ impl Planner<'_> {
                 _ => false,
             };
             match (usage.is_up, is_up) {
-                (true, false) => given_up.push(usage.number),
+                (true, false) => {
+                    given_up.push(usage.number);
+                    usage.went_down.push(*look);
+                }
                 (false, true) => usage.came_up.push(*look),
                 _ => {}
             }
@@ -322,7 +343,17 @@ impl Planner<'_> {
         let delay_one_way = delays(&usage.lengths_km, self.group.step);
         let to_ground = matches!(ends[0], SkyNode::Station(_));
         let outages = if to_ground { interruptions(&usage.came_up, self.group) } else { Outages::default() };
-        SkyLink { ends, delay_one_way, outages }
+        let mut handovers = Vec::new();
+        if to_ground {
+            let looks = usage.came_up.iter().chain(&usage.went_down).filter(|look| **look > 0);
+            handovers.extend(looks.map(|look| self.group.step * *look as u64));
+            handovers.sort_unstable();
+        }
+        let rate = match ends {
+            [SkyNode::Satellite(a), SkyNode::Satellite(b)] => self.sky.constellation().rate_between(a, b),
+            _ => None,
+        };
+        SkyLink { ends, delay_one_way, outages, handovers, rate }
     }
 }
 
@@ -353,4 +384,38 @@ fn interruptions(came_up: &[usize], group: &ConstellationGroup) -> Outages {
         }
     }
     outages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Draft, Topology};
+
+    #[test]
+    fn each_change_of_a_ground_link_is_a_handover_of_its_losses() {
+        let mut draft = Draft::load("leo-iridium").unwrap();
+        let burst = "constellation.iridium.ground.handover-loss={ rate = 0.5, before = \"1 s\" }";
+        draft.set(burst).unwrap();
+        draft.set("duration=30 min").unwrap();
+        let scenario = draft.scenario().unwrap();
+        let topology = Topology::new(&scenario).unwrap();
+        let plan = topology.sky.as_ref().unwrap();
+        let to_ground = |link: &SkyLink| matches!(link.ends[0], SkyNode::Station(_));
+        let mut count = 0;
+        for moment in &plan.moments {
+            for link in moment.given_up.iter().map(|link| &plan.links[*link as usize]) {
+                let found = link.handovers.contains(&moment.at.since(Instant::ZERO));
+                assert_eq!(found, to_ground(link), "{link:?}");
+                count += usize::from(found);
+            }
+        }
+        assert!(count > 2, "{count} handovers");
+        for link in &plan.links {
+            let [up, down] = link.configs(&scenario.constellations[0]);
+            for config in [up, down] {
+                let burst = config.loss.handover.map(|burst| burst.handovers);
+                assert_eq!(burst, to_ground(link).then(|| link.handovers.clone()));
+            }
+        }
+    }
 }

@@ -14,7 +14,8 @@ pub(crate) use amount::{AMOUNT, Amount};
 pub(crate) use date::{Date, since_1970};
 pub(crate) use measure::{RATE, SEGMENTS, SEGMENTS_FROM_ZERO, TIME, TIME_ABOVE_ZERO};
 pub(crate) use number::{
-    AT_LEAST_ONE, COUNT, Count, FACTOR, FEW, FLAG, FRAME_RATE, MEMBERS, PART, PHASING, PROBABILITY, SHAPE,
+    AT_LEAST_ONE, CORRELATION, COUNT, Count, FACTOR, FEW, FLAG, FRAME_RATE, MEMBERS, PART, PHASING,
+    PROBABILITY, SHAPE,
 };
 pub(crate) use physical::{
     ANGLE, Angles, DECIBEL, DECIBEL_FROM_ZERO, DEGREES, DISTANCE, GIGAHERTZ, KILOMETRES, RAIN_RATE,

@@ -74,6 +74,9 @@ fn percent(text: &str) -> Option<String> {
 /// A probability from 0 to 1.
 pub(crate) const PROBABILITY: Between =
     Between { least: 0.0, most: 1.0, accepted: "a probability from 0 to 1 such as 1e-4" };
+/// Correlation of successive random numbers.
+pub(crate) const CORRELATION: Between =
+    Between { least: 0.0, most: 0.999_999, accepted: "a number from 0 to 0.999999 such as 0.25" };
 /// A fraction above zero.
 pub(crate) const PART: Between =
     Between { least: f64::MIN_POSITIVE, most: 1.0, accepted: "a number above 0 and at most 1 such as 0.95" };

@@ -12,11 +12,16 @@ const NAMED_FLOWS: usize = 3;
 /// Lines below the name of a node.
 pub fn node(scenario: &Scenario, group: &NodeGroup) -> Vec<String> {
     let mut lines = vec![group.kind.name().replace('-', " ")];
-    if let NodeKind::GroundStation(Position { latitude_deg, longitude_deg, gateway }) = group.kind {
+    if let NodeKind::GroundStation(Position { place, way, gateway, .. }) = &group.kind {
         let sides = |degrees: f64, [plus, minus]: [char; 2]| {
             format!("{}° {}", number(degrees.abs()), if degrees < 0.0 { minus } else { plus })
         };
-        lines.push(format!("{}, {}", sides(latitude_deg, ['N', 'S']), sides(longitude_deg, ['E', 'W'])));
+        lines.push(format!(
+            "{}, {}",
+            sides(place.latitude_deg, ['N', 'S']),
+            sides(place.longitude_deg, ['E', 'W'])
+        ));
+        lines.extend((!way.is_empty()).then(|| "moves".to_owned()));
         lines.extend(gateway.then(|| "gateway: sees all in view".to_owned()));
     }
     let flows = |verb: &str, at: fn(&bentpipe_scenario::FlowGroup) -> &str| {
@@ -43,7 +48,7 @@ pub fn constellation(group: &ConstellationGroup, satellites: usize) -> Vec<Strin
     if let Orbits::Shell(shell) = &group.orbits {
         lines.push(format!("{} km, {}°", number(shell.altitude_km), number(shell.inclination_deg)));
     }
-    match group.grid {
+    match &group.links {
         Some(_) => {
             lines.push("from satellite to satellite:".into());
             lines.push(rate(&group.between.rate));
@@ -82,6 +87,8 @@ pub fn link(config: &LinkConfig, radio: &Radio, moving: Option<&str>) -> Vec<Str
         outages,
         config.arq.map(|_| "ARQ".to_owned()),
         config.fec.as_ref().map(|_| "parity packets".to_owned()),
+        config.jitter.as_ref().map(|_| "jitter".to_owned()),
+        config.loss.handover.as_ref().map(|_| "loss near handovers".to_owned()),
         config.reordering.as_ref().map(|_| "reordering".to_owned()),
         (config.duplicate_probability > 0.0).then(|| "duplication".to_owned()),
     ];

@@ -287,11 +287,11 @@ fn map(ways: &[Way], globe: &Globe<'_>) -> Figure {
         if way.table.changes.len() > 1 {
             add("path at the end".into(), 4, Style::Dotted, path(way, globe, way.table.changes.last()));
         }
-        let places = way.ends.iter().map(|station| station.longitude_deg);
+        let places = way.ends.iter().map(|station| station.place.longitude_deg);
         traces.push(Trace {
             name: "ground stations".into(),
             x: places.map(|longitude| Position::Number(Number(longitude))).collect(),
-            y: way.ends.iter().map(|station| Some(Number(station.latitude_deg))).collect(),
+            y: way.ends.iter().map(|station| Some(Number(station.place.latitude_deg))).collect(),
             notes: way.ends.iter().map(|station| station.name.clone()).collect(),
             style: Style::Places,
             colour: 5,
@@ -301,7 +301,7 @@ fn map(ways: &[Way], globe: &Globe<'_>) -> Figure {
     }
     let spots = ways.iter().flat_map(|way| {
         let used = tracks(way, globe, 0.0).into_iter().flatten();
-        used.chain(way.ends.iter().map(|station| (station.longitude_deg, station.latitude_deg)))
+        used.chain(way.ends.iter().map(|station| (station.place.longitude_deg, station.place.latitude_deg)))
     });
     let (x, y) = globe::frame(spots);
     let axis = |range| Axis { scale: Scale::Degrees, range: Some(range), close: true, ..Axis::default() };
@@ -336,7 +336,8 @@ fn path(way: &Way, globe: &Globe<'_>, change: Option<&(usize, Vec<Satellite>)>) 
         return Vec::new();
     };
     let at: Instant = way.table.at(*look);
-    let [from, to] = way.ends.each_ref().map(|station| Some((station.longitude_deg, station.latitude_deg)));
+    let [from, to] =
+        way.ends.each_ref().map(|station| Some((station.place.longitude_deg, station.place.latitude_deg)));
     let between = satellites.iter().map(|satellite| globe.under(*satellite, at));
     let spots: Vec<Spot> =
         std::iter::once(from).chain(between).chain(std::iter::once(to)).flatten().collect();
