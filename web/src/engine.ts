@@ -18,7 +18,20 @@ export interface Watched {
   hops: { link: number[]; flow: number[]; kind: number[]; offered: number[]; left: number[]; ended: number[] };
   windows: { at: number[]; flow: number[]; segments: number[] };
   until_us: number;
+  sky: Sky | null;
+  fades: Fade[];
 }
+/** A path between two stations from `at_s` until the next one; no satellites without a path. */
+export interface SkyPath { ends: [number, number]; at_s: number; satellites: number[]; handovers: number }
+export interface Sky {
+  stations: { name: string; position: [number, number, number] }[];
+  satellites: string[];
+  at_s: number[];
+  positions: number[][];
+  links: { ends: [number, number]; from_s: number; until_s: number }[];
+  paths: SkyPath[];
+}
+export interface Fade { link: string; at_s: number[]; attenuation_db: number[] }
 
 /** The request was wrong: in the words of the program, with the places of mistakes in the text. */
 export class Refused extends Error {

@@ -31,7 +31,7 @@ export class Film {
   private tracks: (Track | null)[] = [];
   private traced = "";
 
-  constructor(private readonly watched: Watched) {
+  constructor(readonly watched: Watched) {
     const { hops, windows } = watched, count = hops.link.length;
     this.until = watched.until_us / 1e6;
     const order = Uint32Array.from({ length: count }, (_, i) => i).sort((a, b) => hops.offered[a]! - hops.offered[b]!);
@@ -132,6 +132,7 @@ export class Film {
     ink.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     ink.clearRect(0, 0, canvas.width, canvas.height);
     const lost = getComputedStyle(canvas).getPropertyValue("--lost"), soft = getComputedStyle(canvas).getPropertyValue("--soft");
+    let drawn = 0;
     const marked = MARKED * speed, waiting = new Uint16Array(this.tracks.length);
     for (let i = this.after(at) - 1; i >= 0 && this.offered[i]! >= at - this.longest - marked; i -= 1) {
       const hop = this.order[i]!, track = this.tracks[hops.link[hop]!], kind = hops.kind[hop]!;
@@ -146,8 +147,10 @@ export class Film {
       const pile = at < left ? (waiting[hops.link[hop]!]! += 1) : 0;
       const place = pile ? 0 : Math.min(POINTS, Math.round((POINTS * (at - left)) / Math.max(1e-9, this.ended[i]! - left)));
       const [x, y] = [track.x[place]! + (pile ? -(pile % 10) * 2.5 : 0), track.y[place]! - (pile ? Math.floor(pile / 10) * 3 : 0)];
+      drawn += 1;
       dot(ink, [x, y], kind, kind === KIND.ack ? soft : colours[hops.flow[hop]! % colours.length]!);
     }
+    canvas.dataset.drawn = String(drawn);
   }
 }
 

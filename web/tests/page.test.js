@@ -184,6 +184,31 @@ test("the packets of an interval are drawn, and time can be stepped", { skip }, 
   await picture(page, "packets-1280");
 });
 
+test("a story leads through its steps, and its address repeats the step", { skip }, async (t) => {
+  const page = await open(t, { hash: "#story=handover.1" });
+  await page.waitForSelector(".story h2:text-is('A path over three satellites')");
+  await page.waitForSelector(".delay:text-is('41.4 ms')", { timeout: 60000 });
+  await page.click("button:text-is('Next')");
+  await page.waitForSelector(".story h2:text-is('A station changes its satellite')");
+  await page.waitForSelector(".delay:text-is('47.3 ms')", { timeout: 60000 });
+  assert.match(page.url(), /story=handover\.2/);
+  await picture(page, "story-1280");
+  // The handover is marked, and its mark leads there; time runs backwards too.
+  await page.click(".facts button:text-is('390 s')");
+  await page.click("button:text-is('−50 ms')");
+  await page.waitForSelector(".facts p:has-text('3 satellites')");
+  await page.selectOption("select:has(option[value=reno])", "dummy");
+  await page.waitForSelector(".story h2:text-is('The sender does not know the link')");
+  await page.click("button:text-is('Close the story')");
+  assert.equal(await page.$(".story"), null);
+});
+
+test("rain is a curve over the run", { skip }, async (t) => {
+  const page = await open(t, { hash: "#scenario=vsat-rain&cc=&seeds=1&view=packets" });
+  await page.waitForSelector("figcaption:has-text('at most 25.2 dB in 600 s')", { timeout: 60000 });
+  await picture(page, "rain-1280");
+});
+
 test("the page works without a network after the first visit", { skip }, async (t) => {
   const page = await open(t, { hash: `#scenario=geo-single&${SHORT}` });
   await drawn(page);
