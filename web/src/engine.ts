@@ -1,7 +1,7 @@
 // The simulator in workers: requests and answers are those of the crate `bentpipe-web`.
 import wasm from "engine.wasm?url";
 
-export interface World { name: string; text: string | null; set: string[] }
+export interface World { name: string; text: string | null; set: string[]; files: Record<string, string> }
 export interface Mistake { line: number; column: number; message: string }
 export interface Algorithm { name: string; title: string; paper: string; year: number; family: string; advice: string }
 export interface Key { table: string; name: string; accepted: string; default: string | null; meaning: string; kinds: [string, string][] }

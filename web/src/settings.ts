@@ -1,5 +1,6 @@
 // What the user chose, in the address of the page: a link repeats the experiment.
 import type { Knob, Plan, World } from "./engine";
+import { files } from "./files.svelte";
 import { placeOf, settingsOf } from "./stories";
 
 export const VIEWS = [["results", "Results"], ["packets", "Packets"], ["scenario", "Scenario"]] as const;
@@ -70,7 +71,7 @@ export async function fromHash(hash: string): Promise<Settings> {
 }
 
 export function world(of: Settings): World {
-  return { name: of.text === null ? of.scenario : `${of.scenario}.toml`, text: of.text, set: of.set };
+  return { name: of.text === null ? of.scenario : `${of.scenario}.toml`, text: of.text, set: of.set, files: files.all };
 }
 
 export function planOf(of: Settings): Plan {

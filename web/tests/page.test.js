@@ -194,9 +194,9 @@ test("a story leads through its steps, and its address repeats the step", { skip
   assert.match(page.url(), /story=handover\.2/);
   await picture(page, "story-1280");
   // The handover is marked, and its mark leads there; time runs backwards too.
-  await page.click(".facts button:text-is('390 s')");
+  await page.click(".told button:text-is('390 s')");
   await page.click("button:text-is('−50 ms')");
-  await page.waitForSelector(".facts p:has-text('3 satellites')");
+  await page.waitForSelector(".told p:has-text('3 satellites')");
   await page.selectOption("select:has(option[value=reno])", "dummy");
   await page.waitForSelector(".story h2:text-is('The sender does not know the link')");
   await page.click("button:text-is('Close the story')");
@@ -207,6 +207,19 @@ test("rain is a curve over the run", { skip }, async (t) => {
   const page = await open(t, { hash: "#scenario=vsat-rain&cc=&seeds=1&view=packets" });
   await page.waitForSelector("figcaption:has-text('at most 25.2 dB in 600 s')", { timeout: 60000 });
   await picture(page, "rain-1280");
+});
+
+test("a scenario gets the file that it names, and says which file is missing", { skip }, async (t) => {
+  const page = await open(t, { hash: "#scenario=geo-single&cc=newreno&seeds=1&set=duration=10+s&view=scenario" });
+  await page.waitForSelector(".cm-content");
+  await page.click(".cm-content");
+  await page.keyboard.press("Control+a");
+  await page.keyboard.insertText(`[node.a]\n[node.b]\n[link.x]\nbetween = ["a", "b"]\nrate = { file = "rates.csv", column = "rate", unit = "Mbit/s" }\ndelay-one-way = "10 ms"\nqueue = "50 packets"\n[flow.bulk]\nfrom = "a"\nto = "b"\n`);
+  await page.waitForSelector(".wrong:has-text('the file `rates.csv` is missing')");
+  await page.setInputFiles("input[type=file]", { name: "rates.csv", mimeType: "text/csv", buffer: Buffer.from("time,rate\n0,10\n5,2\n") });
+  await page.waitForSelector(".files span:has-text('rates.csv')");
+  await page.waitForFunction(() => !document.querySelector(".wrong"));
+  await page.waitForSelector("text=No mistakes.");
 });
 
 test("the page works without a network after the first visit", { skip }, async (t) => {
