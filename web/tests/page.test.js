@@ -84,7 +84,7 @@ test("nothing is wider than a phone, in any view", { skip }, async (t) => {
 test("every built-in scenario runs", { skip, timeout: 600000 }, async (t) => {
   const page = await open(t, { hash: "#scenario=geo-single&cc=&seeds=1&set=duration=5+s" });
   await drawn(page);
-  const names = await page.$$eval(".panel select", ([, second]) => [...second.options].map((option) => option.value));
+  const names = await page.$$eval(".panel select", ([, , scenarios]) => [...scenarios.options].map((option) => option.value));
   assert.ok(names.length >= 20);
   for (const name of names) {
     await page.evaluate((hash) => { location.hash = hash; }, `scenario=${name}&cc=&seeds=1&set=duration=5+s`);

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use bentpipe_lab::lacking;
 use bentpipe_lab::table::Look;
+use bentpipe_lab::{lacking, quoted};
 use bentpipe_scenario::Scenario;
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
