@@ -1,7 +1,7 @@
 // The simulator in workers: requests and answers are those of the crate `bentpipe-web`.
 import wasm from "engine.wasm?url";
 
-export interface World { name: string; text: string | null; set: string[] }
+export interface World { name: string; text: string | null; set: string[]; files: Record<string, string> }
 export interface Mistake { line: number; column: number; message: string }
 export interface Algorithm { name: string; title: string; paper: string; year: number; family: string; advice: string }
 export interface Key { table: string; name: string; accepted: string; default: string | null; meaning: string; kinds: [string, string][] }
@@ -18,7 +18,20 @@ export interface Watched {
   hops: { link: number[]; flow: number[]; kind: number[]; offered: number[]; left: number[]; ended: number[] };
   windows: { at: number[]; flow: number[]; segments: number[] };
   until_us: number;
+  sky: Sky | null;
+  fades: Fade[];
 }
+/** A path between two stations from `at_s` until the next one; no satellites without a path. */
+export interface SkyPath { ends: [number, number]; at_s: number; satellites: number[]; handovers: number }
+export interface Sky {
+  stations: { name: string; position: [number, number, number] }[];
+  satellites: string[];
+  at_s: number[];
+  positions: number[][];
+  links: { ends: [number, number]; from_s: number; until_s: number }[];
+  paths: SkyPath[];
+}
+export interface Fade { link: string; at_s: number[]; attenuation_db: number[] }
 
 /** The request was wrong: in the words of the program, with the places of mistakes in the text. */
 export class Refused extends Error {

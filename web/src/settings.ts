@@ -1,5 +1,7 @@
 // What the user chose, in the address of the page: a link repeats the experiment.
 import type { Knob, Plan, World } from "./engine";
+import { files } from "./files.svelte";
+import { placeOf, settingsOf } from "./stories";
 
 export const VIEWS = [["results", "Results"], ["packets", "Packets"], ["scenario", "Scenario"]] as const;
 export type View = (typeof VIEWS)[number][0];
@@ -16,12 +18,14 @@ export interface Settings {
   seed: number | null;
   seeds: number;
   view: View;
+  /** Step of a guided story, such as `reno.2`; null without one. */
+  story: string | null;
 }
 
 /** The first view: algorithms over a lossy satellite link, in a short run. */
 export const FIRST: Settings = {
   scenario: "geo-dumbbell", text: null, cc: ["newreno", "cubic", "bbr", "peach"],
-  set: ["link.satellite.loss.rate=0.01", "duration=60 s"], vary: "", seed: null, seeds: 1, view: "results",
+  set: ["link.satellite.loss.rate=0.01", "duration=60 s"], vary: "", seed: null, seeds: 1, view: "results", story: null,
 };
 
 /** Questions to begin with. */
@@ -45,6 +49,7 @@ export async function toHash(of: Settings): Promise<string> {
   const words = new URLSearchParams({ scenario: of.scenario, cc: of.cc.join(","), seeds: String(of.seeds) });
   for (const set of of.set) words.append("set", set);
   if (of.view !== "results") words.set("view", of.view);
+  if (of.story !== null) words.set("story", of.story);
   if (of.vary) words.set("vary", of.vary);
   if (of.seed !== null) words.set("seed", String(of.seed));
   if (of.text !== null) words.set("toml", toBase64(await through(new CompressionStream("deflate-raw"), of.text)));
@@ -53,19 +58,20 @@ export async function toHash(of: Settings): Promise<string> {
 
 export async function fromHash(hash: string): Promise<Settings> {
   const words = new URLSearchParams(hash.replace(/^#/, ""));
-  const scenario = words.get("scenario");
-  if (scenario === null) return { ...FIRST };
+  const scenario = words.get("scenario"), place = placeOf(words.get("story"));
+  if (scenario === null) return place ? settingsOf(place, FIRST) : { ...FIRST };
   const toml = words.get("toml"), seed = words.get("seed");
   return {
     scenario, cc: (words.get("cc") ?? "").split(",").filter(Boolean), set: words.getAll("set"), vary: words.get("vary") ?? "",
     seed: seed === null ? null : Number(seed), seeds: Math.max(1, Number(words.get("seeds")) || 1),
+    story: place ? words.get("story") : null,
     view: VIEWS.map(([name]) => name).find((name) => name === words.get("view")) ?? "results",
     text: toml === null ? null : new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), fromBase64(toml))),
   };
 }
 
 export function world(of: Settings): World {
-  return { name: of.text === null ? of.scenario : `${of.scenario}.toml`, text: of.text, set: of.set };
+  return { name: of.text === null ? of.scenario : `${of.scenario}.toml`, text: of.text, set: of.set, files: files.all };
 }
 
 export function planOf(of: Settings): Plan {

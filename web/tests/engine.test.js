@@ -1,28 +1,12 @@
 // The engine gives the bytes of the native program, for every built-in world.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { existsSync } from "node:fs";
 import { test } from "node:test";
+import { ask, target } from "./engine.js";
 
-const target = process.env.CARGO_TARGET_DIR ?? fileURLToPath(new URL("../../target", import.meta.url));
-const module = new WebAssembly.Module(readFileSync(`${target}/wasm32-unknown-unknown/web/bentpipe_web.wasm`));
 const native = ["release", "dist", "debug"].map((profile) => `${target}/${profile}/bentpipe`).find((path) => existsSync(path));
 const skip = native ? false : "the native program is not built (cargo build --package bentpipe)";
-
-/** Asks in an instance of its own, as the worker of the page does. */
-function ask(request) {
-  const told = [], broken = [];
-  const page = { progress: (seconds) => told.push(seconds), broke: (at, length) => broken.push(read(at, length)) };
-  const { memory, room, ask } = new WebAssembly.Instance(module, { page }).exports;
-  const read = (at, length) => new TextDecoder().decode(new Uint8Array(memory.buffer, at, length));
-  const bytes = new TextEncoder().encode(JSON.stringify(request));
-  const at = room(bytes.length);
-  new Uint8Array(memory.buffer, at, bytes.length).set(bytes);
-  const answer = BigInt.asUintN(64, ask(at, bytes.length));
-  assert.deepEqual(broken, []);
-  return { told, ...JSON.parse(read(Number(answer >> 32n), Number(answer & 0xffffffffn))) };
-}
 
 const without = (json) => json.replace(/"wall_s": [^,]*,/, "").replace(/"build": \{[^}]*\},?/, "");
 const SET = ["duration=20 s"];
@@ -92,4 +76,32 @@ test("every packet of an interval is on its link from the offer to the end", () 
   assert.ok(hops.link.every((link) => link < links.length));
   // Peach sends dummy segments, and the link loses one packet in a hundred.
   assert.deepEqual([...new Set(hops.kind)].sort(), [0, 1, 2, 3, 4]);
+});
+
+test("a file that the scenario names is given with it, and a missing one is named", () => {
+  const text = scenarios.find((one) => one.name === "geo-single").text.replace(/rate = "10 Mbit\/s"/, 'rate = { file = "mine/rates.csv", column = "rate", unit = "Mbit/s" }');
+  const check = (files) => ask({ ask: "check", world: { name: "mine.toml", text, set: [], files } });
+  assert.match(check({}).refused.mistakes[0].message, /rates\.csv.*the file `rates\.csv` is missing/);
+  const files = { "rates.csv": "time,rate\n0,10\n5,1\n" };
+  assert.equal(check(files).refused, undefined);
+  const carried = (files) => JSON.parse(ask({ ask: "run", world: { name: "mine.toml", text, set: ["duration=20 s"], files }, cell: 0, cc: "cubic", seed: 1 }).done.json);
+  assert.ok(carried(files).groups[0].goodput_bps < carried({ "rates.csv": "time,rate\n0,10\n5,10\n" }).groups[0].goodput_bps);
+  assert.deepEqual(Object.keys(carried(files).files), ["mine/rates.csv"]);
+});
+
+test("a constellation has positions, links and paths over time, and rain a curve", () => {
+  const { sky } = ask({ ask: "watch", world: { name: "leo-iridium", text: null, set: [] }, cc: null, seed: 1, from_s: 380, until_s: 400 }).done;
+  assert.equal(sky.satellites.length, 66);
+  assert.deepEqual(sky.at_s, [380, 390, 400]);
+  // 780 km above a radius of 6378 km.
+  for (let i = 0; i < 66; i += 1) assert.ok(Math.abs(Math.hypot(...sky.positions[0].slice(3 * i, 3 * i + 3)) - 7158 / 6378) < 2e-4);
+  assert.deepEqual(sky.paths.map(({ at_s, satellites, handovers }) => [at_s, satellites.length, handovers]), [[0, 3, 0], [390, 4, 1]]);
+  // Boston is at 42.3 degrees north and 71.1 degrees west.
+  const [x, y, z] = sky.stations.find(({ name }) => name === "boston").position;
+  assert.ok(Math.abs(Math.asin(z) * 180 / Math.PI - 42.3) < 0.1 && Math.abs(Math.atan2(y, x) * 180 / Math.PI + 71.1) < 0.1);
+  const linked = (a, b, at) => sky.links.some(({ ends, from_s, until_s }) => ends.includes(a) && ends.includes(b) && from_s <= at && at < until_s);
+  for (const { at_s, satellites } of sky.paths) for (let i = 1; i < satellites.length; i += 1) assert.ok(linked(satellites[i - 1], satellites[i], at_s + 5));
+  const { fades } = ask({ ask: "watch", world: { name: "vsat-rain", text: null, set: [] }, cc: null, seed: 1, from_s: 0, until_s: 1 }).done;
+  assert.equal(fades[0].link, "satellite");
+  assert.ok(Math.abs(fades[0].at_s[fades[0].attenuation_db.indexOf(Math.max(...fades[0].attenuation_db))] - 270) < 2, "25 mm/h fall at 4.5 min");
 });

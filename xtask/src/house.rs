@@ -247,6 +247,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-cc",
             "bentpipe-lab",
             "bentpipe-net",
+            "bentpipe-orbit",
             "bentpipe-outcome",
             "bentpipe-scenario",
             "bentpipe-sim",

@@ -3,7 +3,7 @@
 use bentpipe_lab::report::{ComparePage, Example};
 use bentpipe_lab::{
     Cell, Comparison, Measured, Origin, Plan, Prepared, RunRequest, Setting, Wish, WithOrigin, Workers,
-    csv_table, most_telling, run_all, simulate, table, threads, unless_stopped,
+    csv_table, most_telling, most_telling_scenario, run_all, simulate, table, threads, unless_stopped,
 };
 use bentpipe_scenario::Scenario;
 
@@ -139,17 +139,11 @@ pub struct Shown<'a> {
 pub fn page(prepared: Prepared, shown: Shown<'_>, interrupt: &Interrupt) -> Result<String, Failure> {
     let Prepared { plan, scenarios, base } = prepared;
     let comparison = shown.comparison;
-    let world = run::world(drawn((&plan, &scenarios), comparison).unwrap_or(&base))?;
+    let world = run::world(most_telling_scenario(&plan, &scenarios, comparison).unwrap_or(&base))?;
     let examples = examples(&plan, scenarios, shown, interrupt);
     let provenance = run::provenance(&base, shown.made);
     let page = ComparePage { provenance: &provenance, world: &world, comparison, examples: &examples };
     page.render().map_err(|error| Failure::Work(format!("report: {error}")))
-}
-
-/// The scenario that the report draws: where the algorithms differ most.
-fn drawn<'a>((plan, scenarios): (&Plan, &'a [Scenario]), comparison: &Comparison) -> Option<&'a Scenario> {
-    let vary = most_telling(comparison)?;
-    plan.cells().into_iter().zip(scenarios).find(|(cell, _)| cell.vary == vary).map(|(_, scenario)| scenario)
 }
 
 /// One run of each algorithm over time, where the algorithms differ most.

@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use bentpipe_lab::lacking;
 use bentpipe_lab::table::Look;
+use bentpipe_lab::{lacking, quoted};
 use bentpipe_scenario::Scenario;
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
@@ -336,14 +336,6 @@ pub fn typed() -> String {
     std::iter::once("bentpipe".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./=,:+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -445,12 +437,5 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert!(why.starts_with("cannot write /dev/full: "), "{why}");
-    }
-
-    #[test]
-    fn words_are_quoted_for_a_shell() {
-        assert_eq!(quoted("link.x.rate=1e-4"), "link.x.rate=1e-4");
-        assert_eq!(quoted("duration=60 s"), "'duration=60 s'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
     }
 }

@@ -127,14 +127,7 @@ pub struct Made<'a> {
 
 /// Where a report of `scenario` comes from.
 pub fn provenance(scenario: &Scenario, made: Made<'_>) -> Provenance {
-    Provenance {
-        scenario: scenario.name.clone(),
-        title: scenario.title.clone(),
-        toml: scenario.to_toml(),
-        command: made.command.to_owned(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        origin: made.origin.clone(),
-    }
+    Provenance::of(scenario, made.command, made.origin)
 }
 
 /// What a report shows of `scenario`.

@@ -1,12 +1,13 @@
 //! Result of a comparison or a run, in a sentence.
 
 use bentpipe_outcome::Outcome;
+use bentpipe_scenario::Scenario;
 
 use crate::comparison::{self, Comparison, Row};
 use crate::metric::Metric;
 use crate::number::{RATE_UNIT, plus_minus, short};
 use crate::paired::{BySeed, Difference};
-use crate::plan::Setting;
+use crate::plan::{Plan, Setting};
 use crate::stats::Summary;
 
 /// Formats a value of the main metric as the end of a sentence: `took 8.40 ± 0.12 s`.
@@ -35,6 +36,16 @@ const SMALL_FACTOR: f64 = 1.25;
 /// Returns the combination at which the algorithms differ most, which an example shows.
 pub fn most_telling(comparison: &Comparison) -> Option<&[Setting]> {
     finding(comparison).map(|(_, vary)| vary)
+}
+
+/// Returns the scenario of [`most_telling`], which a report draws. `scenarios` are those of the plan's cells.
+pub fn most_telling_scenario<'a>(
+    plan: &Plan,
+    scenarios: &'a [Scenario],
+    comparison: &Comparison,
+) -> Option<&'a Scenario> {
+    let vary = most_telling(comparison)?;
+    plan.cells().into_iter().zip(scenarios).find(|(cell, _)| cell.vary == vary).map(|(_, scenario)| scenario)
 }
 
 /// Returns the metric in which the algorithms differ most, and the combination. The main metric has priority; the fairness ratio is the

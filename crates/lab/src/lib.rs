@@ -21,6 +21,7 @@ mod origin;
 mod paired;
 mod plan;
 mod pool;
+mod quoted;
 pub mod report;
 mod room;
 mod service;
@@ -34,7 +35,7 @@ mod watch;
 
 pub use comparison::{Comparison, Row, Sample, Share};
 pub use filter::Filter;
-pub use headline::most_telling;
+pub use headline::{most_telling, most_telling_scenario};
 pub use lacking::lacking;
 pub use memory::estimate;
 pub use metric::Metric;
@@ -42,6 +43,7 @@ pub use origin::{Build, Origin, WithOrigin};
 pub use paired::Difference;
 pub use plan::{BadSetting, Cell, Plan, Point, Setting, Value, Vary};
 pub use pool::{Progress, Workers, run_all, threads};
+pub use quoted::quoted;
 pub use room::check_memory;
 pub use simulate::{
     File, Place, RunError, RunOutput, RunRequest, check, check_only, simulate, unless_stopped,

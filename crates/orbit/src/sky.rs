@@ -294,6 +294,11 @@ impl<'a> Sky<'a> {
         self.mesh.around(a).any(|(_, other, length_km)| other == b && length_km.is_finite())
     }
 
+    /// Returns the pairs of satellites that are linked now.
+    pub fn links(&self) -> impl Iterator<Item = [Satellite; 2]> + '_ {
+        self.mesh.edges().filter(|(_, length_km)| length_km.is_finite()).map(|(ends, _)| ends)
+    }
+
     /// Updates the paths to a station.
     fn refresh(&mut self, station: usize) {
         let (found_at, tree) = &mut self.trees[station];

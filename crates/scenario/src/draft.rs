@@ -11,7 +11,7 @@ use crate::describe::world;
 use crate::draw;
 use crate::embedded::{self, ELEMENTS, SCENARIOS, names};
 use crate::error::{Error, Mistake, Place};
-use crate::file::{FilesRead, files_read_by, read_text};
+use crate::file::{FilesGiven, FilesRead, files_read_by, read_text, with_files};
 use crate::form::{self, Form, Report};
 use crate::model::{Draws, Scenario};
 use crate::parse;
@@ -28,6 +28,8 @@ pub struct Draft {
     root: Node,
     /// Files that were read for this draft and its clones.
     files: Arc<Mutex<FilesRead>>,
+    /// The only files that the scenario can read; `None` for those of the file system.
+    given: Option<FilesGiven>,
 }
 
 impl Draft {
@@ -44,6 +46,12 @@ impl Draft {
     /// names.
     pub fn files(&self) -> FilesRead {
         self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Makes `files` the only ones that the scenario can read.
+    #[must_use]
+    pub fn with_files(self, files: FilesGiven) -> Self {
+        Self { given: Some(files), ..self }
     }
 
     fn note_files(&self, read: FilesRead) {
@@ -75,7 +83,7 @@ impl Draft {
         let stem = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(file);
         let place = Place::File { file: file.into(), line: 1, column: 1 };
         let root = Node { value: Value::Table(table), place };
-        Ok(Self { name: stem.to_owned(), root, files: Arc::default() })
+        Ok(Self { name: stem.to_owned(), root, files: Arc::default(), given: None })
     }
 
     /// Applies `KEY=VALUE`, the argument of `--set`: `link.satellite.loss.rate=1e-4`, `duration=60 s`.
@@ -196,7 +204,8 @@ impl Draft {
     /// # Errors
     /// As [`Draft::scenario`].
     pub fn scenario_for(&self, seed: Option<u64>) -> Result<Scenario, Error> {
-        let (scenario, read) = files_read_by(|| self.read_scenario(seed));
+        let read = || with_files(self.given.as_ref(), || self.read_scenario(seed));
+        let (scenario, read) = files_read_by(read);
         self.note_files(read);
         scenario
     }

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
@@ -15,6 +16,31 @@ pub type FilesRead = BTreeMap<String, String>;
 thread_local! {
     /// Files read by this thread since the start of the innermost [`files_read_by`].
     static READ: RefCell<FilesRead> = const { RefCell::new(FilesRead::new()) };
+}
+
+/// Texts of files by name, for a program without a file system.
+pub type FilesGiven = Arc<BTreeMap<String, String>>;
+
+thread_local! {
+    /// The only files that [`read_text`] finds on this thread; `None` for those of the file system.
+    static GIVEN: RefCell<Option<FilesGiven>> = const { RefCell::new(None) };
+}
+
+/// Returns the result of `work`, which finds the files of `given` only, if there is such a list.
+pub(crate) fn with_files<T>(given: Option<&FilesGiven>, work: impl FnOnce() -> T) -> T {
+    let before = GIVEN.replace(given.cloned());
+    let result = work();
+    GIVEN.set(before);
+    result
+}
+
+/// Returns the text of a given file. Folders in `path` are ignored, because a browser tells the name of a file only.
+fn given_text(given: &FilesGiven, path: &Path) -> io::Result<String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let missing = || io::Error::new(io::ErrorKind::NotFound, format!("the file `{name}` is missing"));
+    let text = given.get(name.as_ref()).ok_or_else(missing)?;
+    note_read(&path.display().to_string(), text.as_bytes());
+    Ok(text.clone())
 }
 
 /// Returns the result of `work` with the files that it read.
@@ -42,6 +68,9 @@ const MOST_BYTES: u64 = 256 << 20;
 /// The errors of the system. [`io::ErrorKind::InvalidInput`] if it is not a regular file, [`io::ErrorKind::FileTooLarge`] above
 /// 256 MiB, [`io::ErrorKind::InvalidData`] if it is not UTF-8.
 pub fn read_text(path: &Path) -> io::Result<String> {
+    if let Some(given) = GIVEN.with_borrow(Clone::clone) {
+        return given_text(&given, path);
+    }
     let metadata = std::fs::metadata(path)?;
     if !metadata.is_file() {
         let what = if metadata.is_dir() { "a directory" } else { "a pipe or a device" };
@@ -76,6 +105,18 @@ mod tests {
         let hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(read, FilesRead::from([(path.display().to_string(), hash.to_owned())]));
         assert_eq!(files_read_by(|| ()).1, FilesRead::new());
+    }
+
+    #[test]
+    fn a_given_file_is_found_by_its_name_and_no_other_file_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("other.csv");
+        std::fs::write(&path, "on the disk").unwrap();
+        let given = FilesGiven::new(BTreeMap::from([("rates.csv".to_owned(), "0,1".to_owned())]));
+        let read = |path: &Path| with_files(Some(&given), || read_text(path));
+        assert_eq!(read(Path::new("folder/rates.csv")).unwrap(), "0,1");
+        assert!(read(&path).unwrap_err().to_string().contains("the file `other.csv` is missing"));
+        assert_eq!(read_text(&path).unwrap(), "on the disk");
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub use builtin::{Summary, builtin, builtin_text, list, load};
 pub use connection::{changed_config, connection_config};
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};
-pub use file::{FilesRead, read_text};
+pub use file::{FilesGiven, FilesRead, read_text};
 pub use kinds::{TRAFFIC_KINDS, medium_kinds, node_kinds};
 pub use members::{LinkId, Name, NodeId};
 pub use model::{

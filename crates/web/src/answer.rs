@@ -93,4 +93,17 @@ mod tests {
         assert!(times("link").count() > 10);
         assert!(asked(&watch(3.0))["refused"]["message"].as_str().unwrap().contains("before 3 s"));
     }
+
+    #[test]
+    fn one_loss_has_one_retransmission_also_on_the_first_link() {
+        let lossy = json!({ "name": "geo-single", "text": null, "set": [r#"link.satellite.loss={ kind = "list", packets = [40], data-only = true }"#] });
+        let watch = json!({ "ask": "watch", "world": lossy, "cc": "newreno", "seed": 1, "from_s": 0.0, "until_s": 9.0 });
+        let kinds = &asked(&watch)["done"]["hops"]["kind"];
+        let of_kind = |kind: u64| kinds.as_array().unwrap().iter().filter(|one| **one == kind).count();
+        assert_eq!(
+            (of_kind(1), of_kind(4)),
+            (1, 1),
+            "one loss has one retransmission, also on the first link"
+        );
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bentpipe_lab::report::{ComparePage, Example, Provenance, World as Picture};
 use bentpipe_lab::{
     Cell, Comparison, Plan, Point, Prepared, RunRequest, Sample, Setting, Wish, WithOrigin, most_telling,
-    simulate,
+    most_telling_scenario, quoted, simulate,
 };
 use bentpipe_outcome::Series;
 use bentpipe_scenario::Draft;
@@ -161,12 +161,6 @@ impl PlanRequest {
     }
 }
 
-/// Quotes a word for a shell, if it needs that.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,/+".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
-}
-
 /// Returns the runs of a comparison, after a check of all of them.
 pub fn plan(request: &PlanRequest) -> Result<Planned, Refusal> {
     let (_, Prepared { plan, base, .. }) = request.prepare()?;
@@ -204,18 +198,11 @@ pub fn compare(request: CompareRequest) -> Result<Compared, Refusal> {
     let comparison =
         Comparison::new(&plan, sampled.collect::<Result<Vec<_>, &str>>().map_err(str::to_owned)?);
     let vary = most_telling(&comparison).map(<[Setting]>::to_vec).unwrap_or_default();
-    let at = cells.iter().position(|cell| cell.vary == vary);
-    let picture = Picture::of(at.map_or(&base, |cell| &scenarios[cell]))?;
+    let drawn = most_telling_scenario(&plan, &scenarios, &comparison);
+    let picture = Picture::of(drawn.unwrap_or(&base))?;
     let origin = origin(draft.files());
     let command = wish.command();
-    let provenance = Provenance {
-        scenario: base.name.clone(),
-        title: base.title.clone(),
-        toml: base.to_toml(),
-        command: command.clone(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        origin: origin.clone(),
-    };
+    let provenance = Provenance::of(&base, &command, &origin);
     let wanted = wanted(&wish, &plan, &vary);
     let example = |of: Recorded| {
         let Cell { cc, vary } = cells[of.cell].clone();
@@ -251,7 +238,7 @@ mod tests {
     #[test]
     fn the_command_quotes_what_a_shell_would_read() {
         let request = |name: &str, set: &str| PlanRequest {
-            world: World { name: name.into(), text: None, set: vec![set.into()] },
+            world: World { name: name.into(), text: None, set: vec![set.into()], files: BTreeMap::new() },
             cc: vec!["peach+".into(), "cubic".into()],
             vary: Vec::new(),
             seed: Some(4),

@@ -9,6 +9,7 @@ mod bridge;
 mod compare;
 mod knobs;
 mod run;
+mod sky;
 mod tables;
 mod watch;
 mod world;

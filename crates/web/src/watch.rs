@@ -1,6 +1,7 @@
 //! Every packet on every link in an interval of a run, for the live view.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bentpipe_base::{Duration, Instant, Probe, Segment};
 use bentpipe_lab::Names;
@@ -12,6 +13,7 @@ use bentpipe_trace::Event;
 use serde::{Deserialize, Serialize};
 
 use crate::run::Progress;
+use crate::sky::{self, Fade, Sky};
 use crate::world::{Refusal, World};
 
 /// Interval that the page wants to see.
@@ -38,6 +40,10 @@ pub struct Watched {
     flows: Vec<String>,
     hops: Hops,
     windows: Windows,
+    /// The constellation, if there is one.
+    sky: Option<Sky>,
+    /// Attenuation of each link with weather, over the whole run.
+    fades: Vec<Fade>,
     /// Time until which all packets are in the answer.
     until_us: u64,
 }
@@ -91,8 +97,10 @@ struct Hop {
 /// Speed of a link, if it is constant: the time of a packet from the transmitter to the far end.
 type Travel = Option<(u64, Duration)>;
 
-struct Watcher {
+struct Watcher<'a> {
     from: Instant,
+    /// Raised when the answer has [`MOST_HOPS`] packets, so that the run stops.
+    full: &'a AtomicBool,
     travel: Vec<Travel>,
     on_links: Vec<VecDeque<Hop>>,
     /// Highest sequence number that each end sent.
@@ -102,8 +110,8 @@ struct Watcher {
     watched: Watched,
 }
 
-impl Watcher {
-    fn new(scenario: &Scenario, from: Instant) -> Result<Self, Refusal> {
+impl<'a> Watcher<'a> {
+    fn new(scenario: &Scenario, from: Instant, full: &'a AtomicBool) -> Result<Self, Refusal> {
         let names = Names::of(scenario).map_err(|error| error.to_string())?;
         let topology = Topology::new(scenario)?;
         let link = |edge: bentpipe_scenario::Edge<'_>| Watching {
@@ -115,6 +123,7 @@ impl Watcher {
         let watched = Watched { links, flows: names.flows, ..Watched::default() };
         Ok(Self {
             from,
+            full,
             travel: topology.links().map(|edge| travel(edge.config)).collect(),
             on_links: watched.links.iter().map(|_| VecDeque::new()).collect(),
             sent_to: BTreeMap::new(),
@@ -155,6 +164,17 @@ impl Watcher {
         hops.left.push(micros(left(&hop, (at, lost), (passing.bytes, self.travel[passing.link as usize]))));
         hops.ended.push(micros(at));
         self.watched.until_us = micros(at);
+        self.full.store(self.is_full(), Ordering::Relaxed);
+    }
+
+    /// Notes a retransmission. Its first link got it at this moment, as if it were new.
+    fn note_retransmission(&mut self, segment: (u32, u64), at: Instant) {
+        self.again.insert(segment);
+        for hop in self.on_links.iter_mut().filter_map(VecDeque::back_mut) {
+            if hop.offered == at && (hop.identity.0, hop.identity.1) == segment && hop.kind == Kind::Data {
+                hop.kind = Kind::Retransmission;
+            }
+        }
     }
 
     fn is_full(&self) -> bool {
@@ -162,7 +182,7 @@ impl Watcher {
     }
 }
 
-impl Observer for Watcher {
+impl Observer for Watcher<'_> {
     fn on_link(&mut self, at: Instant, event: LinkEvent, passing: &Passing<'_>) {
         match event {
             LinkEvent::Offered { .. } => {
@@ -178,10 +198,11 @@ impl Observer for Watcher {
         match event {
             Event::Sent(segment) if segment.len > 0 && segment.probe == Probe::No => {
                 let sent_to = self.sent_to.entry(end).or_default();
-                if segment.seq < *sent_to {
-                    self.again.insert((end ^ 1, segment.seq));
-                }
+                let repeats = segment.seq < *sent_to;
                 *sent_to = (*sent_to).max(segment.seq + u64::from(segment.len));
+                if repeats {
+                    self.note_retransmission((end ^ 1, segment.seq), at);
+                }
             }
             Event::Window(state) if end.is_multiple_of(2) && !self.is_full() => {
                 let windows = &mut self.watched.windows;
@@ -234,6 +255,7 @@ pub fn watch(request: &WatchRequest, progress: Progress<'_>) -> Result<Watched, 
         draft.set_cc(cc)?;
     }
     let mut scenario = draft.scenario_for(Some(request.seed))?;
+    let fades = sky::fades(&scenario);
     let until = Duration::from_secs_f64(request.until_s.clamp(0.001, scenario.duration.as_secs_f64()));
     (scenario.duration, scenario.measure_from) = (until, Duration::ZERO);
     if !(0.0..until.as_secs_f64()).contains(&request.from_s) {
@@ -241,10 +263,16 @@ pub fn watch(request: &WatchRequest, progress: Progress<'_>) -> Result<Watched, 
         return Err(format!("found packets from {} s, accepted: {accepted}", request.from_s).into());
     }
     let from = Instant::ZERO + Duration::from_secs_f64(request.from_s);
-    let mut watcher = Watcher::new(&scenario, from)?;
-    let options = RunOptions { progress: Some(progress), ..RunOptions::default() };
-    bentpipe_sim::run_observed(&scenario, &options, &mut watcher).map_err(|error| error.to_string())?;
+    let full = AtomicBool::new(false);
+    let mut watcher = Watcher::new(&scenario, from, &full)?;
+    let options = RunOptions { progress: Some(progress), stop: Some(&full), ..RunOptions::default() };
+    let run = bentpipe_sim::run_observed(&scenario, &options, &mut watcher);
+    if !full.load(Ordering::Relaxed) {
+        run.map_err(|error| error.to_string())?;
+    }
     let mut watched = watcher.watched;
+    watched.sky = sky::sky(&scenario, request.from_s)?;
+    watched.fades = fades;
     if watched.hops.link.len() < MOST_HOPS {
         watched.until_us = micros(Instant::ZERO + until);
     }

@@ -1,7 +1,9 @@
-//! Scenario of a request, and what is wrong with it.
+//! Scenario of a request, and its mistakes.
+
+use std::collections::BTreeMap;
 
 use bentpipe_lab::{BadSetting, RunError};
-use bentpipe_scenario::{Draft, Error, Mistake, Place, TopologyError};
+use bentpipe_scenario::{Draft, Error, FilesGiven, Mistake, Place, TopologyError};
 use serde::{Deserialize, Serialize};
 
 /// Scenario of a request.
@@ -14,6 +16,9 @@ pub struct World {
     /// Changes, as `--set` takes them.
     #[serde(default)]
     pub set: Vec<String>,
+    /// Texts of the files that the user chose, by name.
+    #[serde(default)]
+    pub files: BTreeMap<String, String>,
 }
 
 impl World {
@@ -22,7 +27,8 @@ impl World {
         let mut draft = match &self.text {
             Some(text) => Draft::parse(&self.name, text)?,
             None => Draft::load(&self.name)?,
-        };
+        }
+        .with_files(FilesGiven::new(self.files.clone()));
         self.set.iter().try_for_each(|setting| draft.set(setting))?;
         Ok(draft)
     }
@@ -50,7 +56,7 @@ pub struct Marked {
     pub line: usize,
     /// Column in characters from 1.
     pub column: usize,
-    /// What was found and what is accepted.
+    /// Value that was found and values that are accepted, in one sentence.
     pub message: String,
 }
 

@@ -12,6 +12,7 @@ mod value;
 mod view;
 mod world;
 
+use bentpipe_scenario::Scenario;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, context};
 use serde::Serialize;
@@ -43,6 +44,20 @@ pub struct Provenance {
     pub version: String,
     /// Build and input files.
     pub origin: Origin,
+}
+
+impl Provenance {
+    /// Makes the provenance of a report of `scenario`, which `command` makes again.
+    pub fn of(scenario: &Scenario, command: &str, origin: &Origin) -> Self {
+        Self {
+            scenario: scenario.name.clone(),
+            title: scenario.title.clone(),
+            toml: scenario.to_toml(),
+            command: command.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            origin: origin.clone(),
+        }
+    }
 }
 
 /// A table of text.
