@@ -32,7 +32,7 @@ fn ready(programs: &[&str]) -> Option<File> {
     }
     // The operating system unlocks a file that is closed.
     let alone = File::create(std::env::temp_dir().join("bentpipe-emulation.lock")).unwrap();
-    alone.lock().unwrap();
+    rustix::fs::flock(&alone, rustix::fs::FlockOperation::LockExclusive).unwrap();
     Some(alone)
 }
 
