@@ -10,10 +10,10 @@
 //!
 //! | folder | signal that sets window or rate | algorithms |
 //! |---|---|---|
-//! | `loss` | losses only | [`reno`], [`cubic`], [`hybla`], [`gaimd`], [`highspeed`], [`scalable`] |
-//! | `delay` | queueing delay | [`vegas`], [`new_vegas`], [`dvegas`], [`veno`], [`copa`], [`ledbat_plus_plus`] |
+//! | `loss` | losses only | [`reno`], [`cubic`], [`hybla`], [`gaimd`], [`highspeed`], [`scalable`], [`satcp`] |
+//! | `delay` | queueing delay | [`vegas`], [`new_vegas`], [`dvegas`], [`veno`], [`illinois`], [`copa`], [`ledbat_plus_plus`] |
 //! | `bandwidth` | bandwidth measured from ACKs | [`westwood`], [`westwood_plus`], [`westwood_br`], [`tcp_j`], [`jersey`], [`star`], [`astart`] |
-//! | `model` | a model of the path | [`bbr`], [`bbr3`], [`zenith`] |
+//! | `model` | a model of the path | [`bbr`], [`bbr3`], [`leocc`], [`zenith`] |
 //! | `probes` | probes of low priority | [`peach`], [`peach_plus`], [`swift`], [`rcs`], [`pbs`], [`fast_start`] |
 //! | `receiver` | measurements of the receiver | [`real`], [`tfrc`], [`probing`] |
 //! | `network` | reports of routers or links | [`xcp`], [`p_xcp`], [`ba_tcp`], [`scps_tp`], [`prague`] |
@@ -96,4 +96,7 @@ registry! {
     ScpsTp, network::scps_tp;
     LedbatPlusPlus, delay::ledbat_plus_plus;
     Prague, network::prague;
+    Illinois, delay::illinois;
+    SaTcp, loss::satcp;
+    LeoCc, model::leocc;
 }

@@ -7,6 +7,7 @@ pub(crate) mod deliveries;
 pub(crate) mod epoch;
 pub(crate) mod exchange;
 pub(crate) mod fine_timeout;
+pub(crate) mod grid;
 pub(crate) mod mode;
 pub(crate) mod notices;
 pub(crate) mod pair;

@@ -79,7 +79,9 @@ fn room(link: &LinkConfig) -> u64 {
     let delay: Duration = most(&link.delay_one_way);
     let on_the_path = rate.bps() as f64 / 8.0 * delay.as_secs_f64() / USUAL_BYTES as f64;
     let waiting = match &link.queue {
-        QueueConfig::DropTail { limit } | QueueConfig::Strict { limit } => of_limit(*limit),
+        QueueConfig::DropTail { limit }
+        | QueueConfig::DropFront { limit }
+        | QueueConfig::Strict { limit } => of_limit(*limit),
         // Other queues: a large bufferbloat.
         _ => 10_000,
     };

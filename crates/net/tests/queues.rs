@@ -71,6 +71,20 @@ fn push_out_forgets_low_packets_that_have_left() {
 }
 
 #[test]
+fn drop_front_drops_the_oldest_waiting_packets() {
+    let mut bench = Bench::new(&config(QueueConfig::DropFront { limit: Limit::Bytes(3000) }));
+    // Packet 0 is sent, 1 to 3 fill the queue.
+    bench.offer_all(ms(0), 0..4);
+    assert_eq!(bench.offer(ms(0), packet(4)), Verdict::Accepted);
+    assert_eq!(bench.dropped_ids(), [1]);
+    assert_eq!(bench.offer(ms(0), Probe { size: 1500, ..packet(5) }), Verdict::Accepted);
+    assert_eq!(bench.dropped_ids(), [1, 2, 3]);
+    assert_eq!(bench.offer(ms(0), Probe { size: 3001, ..packet(6) }), DROPPED);
+    bench.finish();
+    assert_eq!(bench.arrived_ids(), [0, 4, 5]);
+}
+
+#[test]
 fn strict_sends_low_priority_last_and_never_interrupts() {
     let mut bench = strict(10);
     for packet in [low(0), low(1), packet(2), low(3), packet(4)] {

@@ -112,6 +112,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
     let queue = prop_oneof![
         Just(drop_tail(5)),
         Just(strict(5)),
+        Just(QueueConfig::DropFront { limit }),
         Just(QueueConfig::PushOut { limit }),
         Just(QueueConfig::CoDel { limit, codel: CoDelConfig::default() }),
         Just(QueueConfig::Pie(PieConfig { limit, ..PieConfig::default() })),

@@ -103,6 +103,7 @@ fn queue() -> impl Strategy<Value = QueueConfig> {
             limit,
             low_priority_threshold
         }),
+        limit().prop_map(|limit| QueueConfig::DropFront { limit }),
         limit().prop_map(|limit| QueueConfig::PushOut { limit }),
         limit().prop_map(|limit| QueueConfig::Strict { limit }),
         (limit(), limit()).prop_map(|(ordinary, low)| QueueConfig::Priority { ordinary, low }),
@@ -316,6 +317,7 @@ fn check_limit(bench: &Bench, config: &LinkConfig) {
     let limit = match config.queue {
         QueueConfig::DropTail { limit }
         | QueueConfig::Threshold { limit, .. }
+        | QueueConfig::DropFront { limit }
         | QueueConfig::PushOut { limit }
         | QueueConfig::Strict { limit }
         | QueueConfig::Red(RedConfig { limit, .. })

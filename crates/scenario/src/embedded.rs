@@ -10,6 +10,7 @@ pub(crate) const SCENARIOS: Files = &[
     ("geo", include_str!("../scenarios/geo.toml")),
     ("geo-access", include_str!("../scenarios/geo-access.toml")),
     ("leo-access", include_str!("../scenarios/leo-access.toml")),
+    ("leo-starlink-access", include_str!("../scenarios/leo-starlink-access.toml")),
     ("leo-moving", include_str!("../scenarios/leo-moving.toml")),
     ("l-band", include_str!("../scenarios/l-band.toml")),
     ("geo-dumbbell", include_str!("../scenarios/geo-dumbbell.toml")),

@@ -247,7 +247,7 @@ fn a_key_of_another_kind() {
     );
     assert_eq!(
         message("\"250 ms\"", "\"250 ms\"\nqueue = \"drop-tale\""),
-        "world.toml:8:9: link.satellite.queue: found \"drop-tale\", accepted: \"drop-tail\", \"threshold\", \
+        "world.toml:8:9: link.satellite.queue: found \"drop-tale\", accepted: \"drop-tail\", \"drop-front\", \"threshold\", \
          \"push-out\", \"strict\", \"priority\", \"red\", \"codel\", \"fq-codel\", \"pie\", \"dualpi2\"; did you mean \"drop-tail\"?"
     );
 }

@@ -78,7 +78,8 @@ impl Dice {
             Limit::Packets(self.between(1, 60) as u32)
         };
         let codel = CoDelConfig { ecn: self.one_in(2), ..CoDelConfig::default() };
-        match self.between(0, 10) {
+        match self.between(0, 11) {
+            9 => QueueConfig::DropFront { limit },
             0 => QueueConfig::Threshold { limit, low_priority_threshold: self.between(0, 4) as u32 },
             1 => QueueConfig::PushOut { limit },
             2 => QueueConfig::Strict { limit },

@@ -16,6 +16,7 @@ const FILES: &[(&str, &str)] = &[
     ("modern", include_str!("../papers/modern.toml")),
     ("medium-access", include_str!("../papers/medium-access.toml")),
     ("earlier", include_str!("../papers/earlier.toml")),
+    ("leo", include_str!("../papers/leo.toml")),
     ("mentioned", include_str!("../papers/mentioned.toml")),
     ("zenith", include_str!("../papers/zenith.toml")),
 ];

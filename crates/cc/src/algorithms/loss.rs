@@ -5,4 +5,5 @@ pub mod gaimd;
 pub mod highspeed;
 pub mod hybla;
 pub mod reno;
+pub mod satcp;
 pub mod scalable;

@@ -2,6 +2,7 @@ use bentpipe_base::Instant;
 
 use super::backlog::Backlog;
 use super::codel::CoDel;
+use super::drop_front::DropFront;
 use super::dual_pi2::DualPi2;
 use super::fq_codel::FqCoDel;
 use super::pie::Pie;
@@ -14,6 +15,7 @@ use crate::packet::Packet;
 #[derive(Clone, Debug)]
 pub(crate) enum Held<P> {
     PushOut(PushOut<P>),
+    DropFront(DropFront<P>),
     Priority(Priority<P>),
     CoDel(CoDel<P>),
     FqCoDel(FqCoDel<P>),
@@ -26,6 +28,7 @@ impl<P: Packet> Held<P> {
     pub fn enqueue(&mut self, now: Instant, packet: P, ledger: &mut Ledger<P>) -> Verdict {
         match self {
             Self::PushOut(queue) => queue.enqueue(now, packet, ledger),
+            Self::DropFront(queue) => queue.enqueue(now, packet, ledger),
             Self::Priority(queue) => queue.enqueue(now, packet, ledger),
             Self::CoDel(queue) => queue.enqueue(now, packet, ledger),
             Self::FqCoDel(queue) => queue.enqueue(now, packet, ledger),
@@ -39,6 +42,7 @@ impl<P: Packet> Held<P> {
     pub fn dequeue(&mut self, now: Instant, ledger: &mut Ledger<P>) -> Option<P> {
         match self {
             Self::PushOut(queue) => queue.dequeue(),
+            Self::DropFront(queue) => queue.dequeue(),
             Self::Priority(queue) => queue.dequeue(),
             Self::CoDel(queue) => queue.dequeue(now, ledger),
             Self::FqCoDel(queue) => queue.dequeue(now, ledger),
@@ -50,6 +54,7 @@ impl<P: Packet> Held<P> {
     pub fn backlog(&self) -> Backlog {
         match self {
             Self::PushOut(queue) => queue.backlog(),
+            Self::DropFront(queue) => queue.backlog(),
             Self::Priority(queue) => queue.backlog(),
             Self::CoDel(queue) => queue.backlog(),
             Self::FqCoDel(queue) => queue.backlog(),

@@ -10,6 +10,7 @@
 
 pub(crate) mod backlog;
 mod codel;
+mod drop_front;
 mod dual_pi2;
 mod fifo;
 mod fq_codel;
@@ -25,6 +26,7 @@ use backlog::{Backlog, Limit};
 use bentpipe_base::Rng;
 use codel::CoDel;
 pub use codel::CoDelConfig;
+use drop_front::DropFront;
 use dual_pi2::DualPi2;
 pub use dual_pi2::DualPi2Config;
 use fifo::{Admission, Threshold};
@@ -45,6 +47,7 @@ use crate::packet::Packet;
 /// Name and meaning of every queue.
 pub const QUEUES: &[(&str, &str)] = &[
     ("drop-tail", "first in, first out; a packet at a full queue is dropped"),
+    ("drop-front", "first in, first out; a packet at a full queue drops the oldest"),
     ("threshold", "drop-tail; refuses low priority while more than `theta` packets wait"),
     ("push-out", "drop-tail; at a full queue an ordinary packet pushes out the youngest low-priority packet"),
     ("strict", "push-out; sends low priority only while no ordinary packet waits"),
@@ -61,6 +64,11 @@ pub const QUEUES: &[(&str, &str)] = &[
 pub enum QueueConfig {
     /// First in, first out. A packet that arrives at a full queue is dropped, whatever its priority.
     DropTail {
+        /// Limit of queued packets.
+        limit: Limit,
+    },
+    /// First in, first out. A packet that arrives at a full queue drops the oldest packets, whatever their priority, until it fits.
+    DropFront {
         /// Limit of queued packets.
         limit: Limit,
     },
@@ -120,6 +128,7 @@ impl QueueConfig {
     pub fn name(&self) -> &'static str {
         match self {
             Self::DropTail { .. } => "drop-tail",
+            Self::DropFront { .. } => "drop-front",
             Self::Threshold { .. } => "threshold",
             Self::PushOut { .. } => "push-out",
             Self::Strict { .. } => "strict",
@@ -135,6 +144,7 @@ impl QueueConfig {
     pub(crate) fn validate(&self) -> Result<(), ConfigError> {
         match self {
             Self::DropTail { limit }
+            | Self::DropFront { limit }
             | Self::Threshold { limit, .. }
             | Self::PushOut { limit }
             | Self::Strict { limit } => limit.validate("limit"),
@@ -171,6 +181,7 @@ impl<P: Packet> Queue<P> {
                 Self::Fifo(Fifo::new(Admission::Threshold(Box::new(threshold))))
             }
             QueueConfig::Red(red) => Self::Fifo(Fifo::new(Admission::Red(Box::new(Red::new(red, rng()))))),
+            QueueConfig::DropFront { limit } => Self::Held(Box::new(Held::DropFront(DropFront::new(limit)))),
             QueueConfig::PushOut { limit } => Self::Held(Box::new(Held::PushOut(PushOut::new(limit)))),
             QueueConfig::Strict { limit } => {
                 Self::Held(Box::new(Held::Priority(Priority::new(Room::Shared(limit)))))
@@ -206,6 +217,7 @@ mod tests {
         let limit = Limit::Packets(50);
         let queues = [
             QueueConfig::default(),
+            QueueConfig::DropFront { limit },
             QueueConfig::Threshold { limit, low_priority_threshold: 3 },
             QueueConfig::PushOut { limit },
             QueueConfig::Strict { limit },

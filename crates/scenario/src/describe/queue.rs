@@ -18,7 +18,10 @@ const FAIR_BY: Words<FairBy> =
 pub(super) fn queue(form: &mut Form<'_>, queue: &mut QueueConfig) {
     let each = each(room(queue));
     form.variant(queue, QueueConfig::name, each, |form, queue| match queue {
-        QueueConfig::DropTail { limit } | QueueConfig::PushOut { limit } | QueueConfig::Strict { limit } => {
+        QueueConfig::DropTail { limit }
+        | QueueConfig::DropFront { limit }
+        | QueueConfig::PushOut { limit }
+        | QueueConfig::Strict { limit } => {
             form.field("limit", limit, &ROOM);
         }
         QueueConfig::Threshold { limit, low_priority_threshold } => {
@@ -44,6 +47,7 @@ pub(super) fn queue(form: &mut Form<'_>, queue: &mut QueueConfig) {
 fn each(limit: Limit) -> Vec<QueueConfig> {
     vec![
         QueueConfig::DropTail { limit },
+        QueueConfig::DropFront { limit },
         // With this threshold the results of the TCP-Peach paper are reproduced.
         QueueConfig::Threshold { limit, low_priority_threshold: 3 },
         QueueConfig::PushOut { limit },
@@ -60,6 +64,7 @@ fn each(limit: Limit) -> Vec<QueueConfig> {
 fn room(queue: &QueueConfig) -> Limit {
     match queue {
         QueueConfig::DropTail { limit }
+        | QueueConfig::DropFront { limit }
         | QueueConfig::Threshold { limit, .. }
         | QueueConfig::PushOut { limit }
         | QueueConfig::Strict { limit }

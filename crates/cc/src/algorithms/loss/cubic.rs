@@ -90,6 +90,11 @@ impl Curve {
         Self { c, w_max, k_s: libm::cbrt((w_max - cwnd) / c) } // Figure 2
     }
 
+    /// Makes the curve reach its plateau `divisor` times sooner (SaTCP).
+    fn hasten(&mut self, divisor: f64) {
+        self.k_s /= divisor;
+    }
+
     /// Returns the window of the cubic function, `W_cubic(t)`.
     pub fn window(&self, t: f64) -> f64 {
         let from_plateau = t - self.k_s;
@@ -125,6 +130,15 @@ pub struct Cubic {
     /// Window before the last reduction. Above it, the Reno-friendly window grows at Reno's own rate.
     cwnd_prior: f64,
     stage: Option<Stage>,
+    /// Effect of a near handover (SaTCP); `None` for CUBIC.
+    pub(super) handover: Option<Handover>,
+}
+
+/// Effect of a near handover on CUBIC.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handover {
+    /// Divisor of `K` of a stage that begins now. A timeout keeps `W_max`.
+    pub k_divisor: f64,
 }
 
 impl Cubic {
@@ -136,6 +150,7 @@ impl Cubic {
             w_max: None,
             cwnd_prior: 0.0,
             stage: None,
+            handover: None,
         }
     }
 
@@ -170,7 +185,10 @@ impl Rule for Cubic {
     fn avoid(&mut self, windows: &mut Windows, ack: &Ack, path: &Path) {
         let cwnd = windows.cwnd;
         let mut stage = self.stage.unwrap_or_else(|| {
-            let curve = Curve::new(cwnd, self.w_max.unwrap_or(cwnd), self.config.c);
+            let mut curve = Curve::new(cwnd, self.w_max.unwrap_or(cwnd), self.config.c);
+            if let Some(handover) = self.handover {
+                curve.hasten(handover.k_divisor);
+            }
             Stage { elapsed_s: 0.0, last_ack: path.now, curve, w_est: cwnd }
         });
         let acked = f64::from(ack.acked);
@@ -187,7 +205,7 @@ impl Rule for Cubic {
 
     fn reduce(&mut self, windows: &mut Windows, loss: &Loss, _path: &Path) {
         self.w_max = match self.w_max {
-            _ if loss.cause == Cause::Timeout => None, // section 4.8: the next stage begins with K = 0
+            _ if loss.cause == Cause::Timeout && self.handover.is_none() => None, // section 4.8: the next stage begins with K = 0
             Some(w_max) if self.config.fast_convergence => {
                 Some(next_w_max(windows.cwnd, w_max, self.config.beta))
             }

@@ -19,24 +19,30 @@
 //! | `BBR.target_cwnd`        | `Bbr::inflight`                | segments    |
 //! | `BBR.send_quantum`       | `Bbr::send_quantum`            | segments    |
 //!
-//! `bbr/cycle.rs` has the state machine, `bbr/control.rs` rate and window. `bbr/linux.rs` adds the profile `linux`.
+//! `bbr/cycle.rs` has the state machine, `bbr/control.rs` rate and window. `bbr/linux.rs` adds the profile `linux`, `bbr/leo.rs` and
+//! `bbr/reconfiguration.rs` the additions of LeoCC.
 
 mod control;
 mod cycle;
+mod leo;
 mod linux;
+mod reconfiguration;
 
 use alloc::boxed::Box;
 
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 use serde::{Deserialize, Serialize};
 
+pub use self::leo::Arithmetic;
+use self::leo::Leo;
+pub(super) use self::leo::LeoConfig;
 use self::linux::{Acked, Aggregation, Counted, Policer, Sign};
 use crate::parameters::{fraction, positive};
 use crate::parts::plateau::Plateau;
 use crate::parts::windowed::WindowedMax;
 use crate::rounds::DeliveryRound;
 use crate::{
-    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path,
+    Accounting, Ack, BackOff, Cause, CongestionControl, ConnectionEvent, Entry, Family, Feedback, Loss, Path,
     RateSample, Requirements, SENDER_ONLY, Spacing, Start, Timeout, Undo, WindowState, state,
 };
 
@@ -167,6 +173,8 @@ pub struct Bbr {
     limited_until: u64,
     /// State of Linux's variant; `None` unless [`Profile::Linux`] is set.
     linux: Option<Kernel>,
+    /// State of LeoCC; `None` for BBR.
+    leo: Option<Leo>,
 }
 
 /// State of [`Profile::Linux`].
@@ -190,6 +198,7 @@ struct Step {
     /// In-flight segments before the ACK.
     prior_in_flight: f64,
     lost: f64,
+    rtt: Option<Duration>,
 }
 
 impl Bbr {
@@ -214,11 +223,25 @@ impl Bbr {
             idle_restart: false,
             limited_until: 0,
             linux: (config.profile == Profile::Linux).then(Kernel::default),
+            leo: None,
         }
     }
 
-    /// Returns the rate that the model uses: the policer's rate if one is known.
+    /// Adds LeoCC's reactions to reconfigurations.
+    pub(super) fn with_leo(self, config: LeoConfig) -> Self {
+        Self { leo: Some(Leo::new(config)), ..self }
+    }
+
+    #[cfg(test)]
+    pub(super) fn rtprop(&self) -> Duration {
+        self.rtprop
+    }
+
+    /// Returns the rate that the model uses: the policer's or LeoCC's filtered rate if one is known.
     fn modelled(&self) -> f64 {
+        if let Some(filtered) = self.filtered() {
+            return filtered;
+        }
         let policed = self.linux.as_ref().and_then(|linux| linux.policer.rate());
         policed.map_or_else(|| self.bottleneck(), |segments_per_s| segments_per_s * self.mss)
     }
@@ -242,7 +265,8 @@ impl Bbr {
         let delivered = ack.delivered_bytes as f64 / self.mss;
         let lost = f64::from(ack.lost);
         let prior_in_flight = f64::from(path.in_flight) + delivered + lost;
-        let mut step = Step { round_start: false, app_limited: true, delivered, prior_in_flight, lost };
+        let rtt = ack.rtt;
+        let mut step = Step { round_start: false, app_limited: true, delivered, prior_in_flight, lost, rtt };
         if let Some(sample) = &ack.rate {
             step.round_start = self.round.ends(sample.prior_delivered, path.delivered);
             step.app_limited = sample.app_limited || sample.prior_delivered < self.limited_until;
@@ -252,6 +276,7 @@ impl Bbr {
                 step.round_start |= core::mem::take(&mut linux.timed_out);
             }
             self.seek_policer(&step, path);
+            self.follow_rate(sample.rate().bytes_per_s(), ack, &step);
             self.update_bottleneck(sample, step.app_limited);
         }
         step
@@ -268,7 +293,8 @@ impl Bbr {
     /// Runs the kernel's long-term sampling for an ACK or a timeout.
     fn seek_policer(&mut self, step: &Step, path: &Path) {
         let (probes, mss) = (matches!(self.state, State::ProbeBandwidth { .. }), self.mss);
-        let Some(linux) = &mut self.linux else { return };
+        // LeoCC has no detection of policers.
+        let Some(linux) = self.linux.as_mut().filter(|_| self.leo.is_none()) else { return };
         linux.lost += step.lost;
         let counted = Counted { now: path.now, delivered: path.delivered as f64 / mss, lost: linux.lost };
         let Step { round_start, app_limited, lost, .. } = *step;
@@ -315,6 +341,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
+        self.follow_clock(path);
         let step = self.update_model(ack, path);
         self.update_aggregation(&step, path);
         self.check_cycle(&step, path);
@@ -322,6 +349,7 @@ impl CongestionControl for Bbr {
         self.check_drain(path);
         let expired = self.update_rtprop(ack, path);
         self.check_probe_rtt(expired, &step, path);
+        self.follow_rtt(ack);
         self.set_pacing(self.pacing_gain());
         self.follow_recovery(ack);
         self.set_cwnd(&step, path);
@@ -353,6 +381,7 @@ impl CongestionControl for Bbr {
                 delivered: 0.0,
                 prior_in_flight: f64::from(path.in_flight),
                 lost: 1.0,
+                rtt: None,
             };
             self.seek_policer(&step, path);
         }
@@ -392,6 +421,10 @@ impl CongestionControl for Bbr {
 
     fn requirements(&self) -> Requirements {
         Requirements { accounting: Accounting::Own, pacing: true, ..Requirements::default() }
+    }
+
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
+        self.leo.is_some().then_some(self)
     }
 }
 

@@ -129,6 +129,7 @@ fn queue(queue: &QueueConfig) -> String {
     let room = match queue {
         QueueConfig::DropTail { limit }
         | QueueConfig::Threshold { limit, .. }
+        | QueueConfig::DropFront { limit }
         | QueueConfig::PushOut { limit }
         | QueueConfig::Strict { limit }
         | QueueConfig::CoDel { limit, .. } => limit.to_string(),

@@ -75,7 +75,7 @@ impl Bbr {
             self.cwnd = self.cwnd.max(self.config.min_window);
         }
         if self.probes_rtt() {
-            self.cwnd = self.cwnd.min(self.config.min_window);
+            self.cwnd = self.cwnd.min(self.probe_window());
         }
         self.cwnd = self.cwnd.max(1.0);
     }

@@ -14,6 +14,7 @@ impl Bbr {
             State::Startup => self.config.startup_gain,
             State::Drain => self.config.drain_gain,
             State::ProbeBandwidth { .. } if self.is_policed() => 1.0,
+            State::ProbeBandwidth { index: 0, .. } => self.first_gain(CYCLE[0]),
             State::ProbeBandwidth { index, .. } => CYCLE[index % CYCLE.len()],
             State::EmptyForRtt | State::ProbeRtt { .. } => 1.0,
         }
@@ -30,6 +31,9 @@ impl Bbr {
     pub(super) fn check_drain(&mut self, path: &Path) {
         if self.state == State::Startup && self.filled_pipe {
             self.state = State::Drain;
+            if let Some(leo) = &mut self.leo {
+                leo.forget_trigger();
+            }
         }
         if self.state == State::Drain && f64::from(path.in_flight) <= self.inflight(1.0) {
             self.enter_probe_bandwidth(path);
@@ -61,7 +65,9 @@ impl Bbr {
 
     /// Enters and leaves ProbeRTT (section 4.3.5).
     pub(super) fn check_probe_rtt(&mut self, expired: bool, step: &Step, path: &Path) {
-        if !self.probes_rtt() && expired && !self.idle_restart {
+        let cruises_or_bbr = self.leo.is_none() || matches!(self.state, State::ProbeBandwidth { .. });
+        let due = (expired && cruises_or_bbr) || self.is_triggered();
+        if !self.probes_rtt() && due && !self.idle_restart {
             self.save_cwnd();
             self.state = State::EmptyForRtt;
         }
@@ -69,25 +75,29 @@ impl Bbr {
         if self.probes_rtt() {
             self.limited_until = path.delivered + u64::from(path.in_flight) * u64::from(path.mss);
         }
+        let probe_window = self.probe_window();
         match &mut self.state {
-            State::EmptyForRtt if f64::from(path.in_flight) <= self.config.min_window => {
+            State::EmptyForRtt if f64::from(path.in_flight) <= probe_window => {
                 let until = path.now + Duration::from_secs_f64(self.config.probe_rtt_s);
                 self.state = State::ProbeRtt { until, round_done: false };
                 self.round.restart(path.delivered);
             }
             State::ProbeRtt { until, round_done } => {
                 *round_done |= step.round_start;
-                if *round_done && path.now > *until {
-                    self.exit_probe_rtt(path);
+                if *round_done && path.now > *until && (self.leo.is_none() || step.rtt.is_some()) {
+                    self.exit_probe_rtt(step, path);
                 }
             }
             _ => {}
         }
     }
 
-    fn exit_probe_rtt(&mut self, path: &Path) {
+    fn exit_probe_rtt(&mut self, step: &Step, path: &Path) {
         self.rtprop_at = path.now;
         self.restore_cwnd();
+        if let Some(rtt) = step.rtt {
+            self.renew_model(rtt);
+        }
         if self.filled_pipe {
             self.enter_probe_bandwidth(path);
         } else {
