@@ -124,7 +124,7 @@ fn write_files(work: Work, comparison: &Comparison, interrupt: &Interrupt) -> Re
     Ok(())
 }
 
-/// What a report shows of a comparison.
+/// Contents of a report on a comparison.
 #[derive(Clone, Copy)]
 pub struct Shown<'a> {
     /// The comparison.

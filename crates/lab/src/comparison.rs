@@ -277,7 +277,7 @@ pub struct Comparison {
     pub groups: Vec<String>,
     /// Groups whose flows run the algorithm under comparison.
     pub compared: Vec<String>,
-    /// What varied loss rates count, a sentence for each.
+    /// Unit that each varied loss rate counts (packets or bits), a sentence for each.
     pub notes: Vec<String>,
     /// Rows of which at least one run finished: algorithms, and for each the varied values.
     pub rows: Vec<Row>,

@@ -169,7 +169,7 @@ pub struct Plan {
     pub groups: Vec<String>,
     /// Groups whose flows run the algorithm under comparison.
     pub compared: Vec<String>,
-    /// What varied loss rates count, a sentence for each.
+    /// Unit that each varied loss rate counts (packets or bits), a sentence for each.
     pub notes: Vec<String>,
 }
 

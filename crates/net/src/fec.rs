@@ -40,7 +40,7 @@ struct Block<P> {
     in_doubt: Vec<InFlight<P>>,
 }
 
-/// What a block is sent over.
+/// Parts of a link that send a block.
 pub(crate) struct Behind<'a, P> {
     pub line: &'a mut Line,
     pub flight: &'a mut Flight<P>,

@@ -39,7 +39,7 @@ pub(crate) struct Line {
     gaps: Gaps,
 }
 
-/// What a link draws its random numbers from.
+/// Source of the random numbers of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Draws<'a> {
     /// Seed of the run.

@@ -1,4 +1,4 @@
-//! What a loss rate counts: packets, bits or bytes.
+//! Unit that a loss rate counts: packets, bits or bytes.
 
 use bentpipe_net::{LossConfig, LossModel};
 

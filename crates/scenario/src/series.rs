@@ -116,7 +116,7 @@ pub(crate) fn fields(series: &Series, text: &str) -> Result<Fields, Vec<Wrong>> 
     if wrong.is_empty() { Ok(Fields { fields, step, unit: measured.unit }) } else { Err(wrong) }
 }
 
-/// What the rows so far say of time.
+/// Time of the rows read so far.
 struct Clock {
     /// Seconds in the unit of a number.
     unit: f64,

@@ -1,4 +1,4 @@
-//! What an algorithm needs from the engine, and the optional capabilities of algorithms.
+//! Requirements of an algorithm to the engine, and the optional capabilities of algorithms.
 
 use bentpipe_base::{Extension, Instant, Segment};
 

@@ -164,9 +164,7 @@ impl LossConfig {
             LossModel::Trace { .. } => Ok(()),
         }
     }
-}
 
-impl LossConfig {
     /// True if no packet is lost.
     pub fn is_off(&self) -> bool {
         matches!(self.model, LossModel::None) && self.handover.is_none()

@@ -6,6 +6,7 @@ use crate::parts::grid::Grid;
 const PROCESS_NOISE: f64 = 4.0;
 const MEASUREMENT_NOISE: f64 = 4.0;
 const FIRST_VARIANCE: f64 = 25.0;
+
 /// Arithmetic of the filters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,4 +1,4 @@
-//! What version 3 knows of the path, without its state machine.
+//! Model of the path in version 3, without its state machine.
 
 use bentpipe_base::{Duration, Instant};
 
