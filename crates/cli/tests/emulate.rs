@@ -778,6 +778,8 @@ fn a_further_command_joins_a_running_emulation() {
     assert!(String::from_utf8_lossy(&alone.stderr).contains("no emulation with the process number 1"));
 
     let mut first = bentpipe(&["emulate", "geo-single", "--delay-one-way", "20ms", "-q", "--", "cat"]);
+    // While the emulation starts, programs in its network have this variable, and not yet those of the command.
+    first.env("BENTPIPE_OTHER", "1");
     let mut first = first.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let emulation = first.id().to_string();
     let begin = Instant::now();

@@ -15,7 +15,7 @@ use nix::unistd::{Pid, chroot, fchdir};
 use crate::children::cannot_run;
 use crate::error::Error;
 use crate::processes::{self, NetworkId};
-use crate::session::{COMMAND_DEVICE, refuse_nesting};
+use crate::session::{COMMAND_DEVICE, HOST_VARIABLE, refuse_nesting};
 
 /// Start of the variables that tell a program of its emulation.
 const VARIABLES: &[u8] = b"BENTPIPE_";
@@ -87,7 +87,9 @@ fn command_of_emulation(process: Pid) -> Option<Running> {
         .collect();
     let devices = String::from_utf8(read("net/dev")?).ok()?;
     let device = |line: &str| line.trim_start().starts_with(&format!("{COMMAND_DEVICE}:"));
-    if variables.is_empty() || !devices.lines().any(device) {
+    // Programs that set up the network have none of the variables, but perhaps others with the same beginning.
+    let is_told = variables.iter().any(|(name, _)| name == HOST_VARIABLE);
+    if !is_told || !devices.lines().any(device) {
         return None;
     }
     let status = String::from_utf8(read("status")?).ok()?;

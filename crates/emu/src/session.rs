@@ -58,6 +58,9 @@ pub struct Outcome {
     pub missed_by_capture: u64,
 }
 
+/// Variable of a program in an emulation: the address of the far host.
+pub(crate) const HOST_VARIABLE: &str = "BENTPIPE_HOST";
+
 /// Approximate interval of the calls of `watch` (chosen).
 const WATCH_EVERY_MS: u16 = 250;
 
@@ -94,9 +97,9 @@ pub fn run(config: EmulationConfig, mut watch: impl FnMut(&Snapshot)) -> Result<
 
 /// Refuses an emulation within an emulation, because devices, addresses and routes would collide.
 pub(crate) fn refuse_nesting() -> Result<(), Error> {
-    match std::env::var("BENTPIPE_HOST") {
+    match std::env::var(HOST_VARIABLE) {
         Ok(host) => Err(Error::Request(format!(
-            "found an emulation within an emulation (BENTPIPE_HOST is {host}), accepted: one at a time; a path over several links is one \
+            "found an emulation within an emulation ({HOST_VARIABLE} is {host}), accepted: one at a time; a path over several links is one \
              scenario with all of them"
         ))),
         Err(_) => Ok(()),
@@ -202,7 +205,7 @@ fn environment(addresses: &Addresses, place: Place) -> [(&'static str, String); 
     };
     let [peer_v4, peer_v6] = addresses.stack(other);
     [
-        ("BENTPIPE_HOST", addresses.host_v4()),
+        (HOST_VARIABLE, addresses.host_v4()),
         ("BENTPIPE_HOST6", addresses.host_v6()),
         ("BENTPIPE_ADDRESS", addresses.stacks(place)),
         ("BENTPIPE_PEER", peer_v4),
