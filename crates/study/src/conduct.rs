@@ -185,7 +185,7 @@ fn outcome(study: &Study, needed: &[Needed<'_>], wish: &Wish, store: &Store) -> 
     }
 }
 
-/// What the figures of a study show.
+/// Contents of the figures of a study.
 struct Drawn<'a> {
     study: &'a Study,
     needed: &'a [Needed<'a>],

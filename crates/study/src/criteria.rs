@@ -25,8 +25,13 @@ impl Study {
 
     /// Returns the SHA-256 of the criteria in hexadecimal digits.
     pub fn criteria_hash(&self) -> String {
-        Sha256::digest(self.criteria()).iter().map(|byte| format!("{byte:02x}")).collect()
+        sha256_hex(&self.criteria())
     }
+}
+
+/// Returns the SHA-256 of a text in hexadecimal digits.
+pub(crate) fn sha256_hex(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

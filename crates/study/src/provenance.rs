@@ -1,12 +1,13 @@
-//! What a study calls the paper's must be in the paper: `papers/provenance.toml` names the words of each such number.
+//! A number that a study calls the paper's must be in the paper: `papers/provenance.toml` names the words of each such number.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
 use toml::Table;
+
+use crate::criteria::sha256_hex;
 
 /// The words of a text in which a number stands.
 #[derive(Deserialize)]
@@ -53,10 +54,7 @@ fn words(text: &str) -> Vec<String> {
 /// Returns the passages of a text with this hash.
 fn passages<'a>(text: &'a [String], wanted: &'a Passage) -> impl Iterator<Item = String> + 'a {
     let passages = text.windows(wanted.words).map(|words| words.join(" "));
-    passages.filter(|passage| {
-        let hash = Sha256::digest(passage).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-        hash.starts_with(&wanted.passage)
-    })
+    passages.filter(|passage| sha256_hex(passage).starts_with(&wanted.passage))
 }
 
 #[test]
@@ -71,7 +69,7 @@ fn all_that_is_called_the_papers_has_a_passage() {
 fn a_passage_is_found_by_its_hash() {
     let text = words("Segment  size\nis set to 1000 bytes and so on");
     let passage = Passage { says: "1000".to_owned(), words: 2, passage: "0123456789abcdef".to_owned() };
-    let hash = Sha256::digest("1000 bytes").iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hash = sha256_hex("1000 bytes");
     assert_eq!(passages(&text, &passage).count(), 0);
     let passage = Passage { passage: hash[..16].to_owned(), ..passage };
     assert_eq!(passages(&text, &passage).collect::<Vec<_>>(), ["1000 bytes"]);
