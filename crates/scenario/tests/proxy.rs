@@ -88,7 +88,7 @@ fn what_makes_no_sense_in_a_simulation_is_refused_by_name() {
     for (keys, key, found) in [
         ("match = { ports = \"80\" }", "node.hub.match", "an unknown key"),
         ("proxy = true", "node.hub.proxy", "an unknown key"),
-        ("satellite = \"kernel:illinois\"", "node.hub.satellite.cc", "\"kernel:illinois\""),
+        ("satellite = \"kernel:lp\"", "node.hub.satellite.cc", "\"kernel:lp\""),
         (
             "satellite = { cc = { name = \"peach\", moode = \"safe\" } }",
             "node.hub.satellite.cc.moode",
