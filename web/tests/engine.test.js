@@ -5,7 +5,8 @@ import { existsSync } from "node:fs";
 import { test } from "node:test";
 import { ask, target } from "./engine.js";
 
-const native = ["release", "dist", "debug"].map((profile) => `${target}/${profile}/bentpipe`).find((path) => existsSync(path));
+// `make web-test` has built the program of the profile dev; those of other profiles may be older.
+const native = ["debug", "release", "dist"].map((profile) => `${target}/${profile}/bentpipe`).find((path) => existsSync(path));
 const skip = native ? false : "the native program is not built (cargo build --package bentpipe)";
 
 const without = (json) => json.replace(/"wall_s": [^,]*,/, "").replace(/"build": \{[^}]*\},?/, "");
