@@ -26,7 +26,7 @@ pub(crate) struct Seen {
 pub(crate) struct Coverage {
     stations: Vec<Station>,
     earth: Earth,
-    /// Present positions of the stations, turned back to Greenwich on the x axis.
+    /// Positions of the stations at time zero, turned back to Greenwich on the x axis.
     grounds: Vec<Ground>,
     /// Present positions of the stations.
     turned: Vec<Ground>,
@@ -80,11 +80,8 @@ impl Coverage {
 
     /// Advances to the step at `now`; `greenwich` is the rotation angle of the Earth.
     pub fn update(&mut self, now: Instant, positions: &[Vector], greenwich: f64) {
-        for (number, station) in self.stations.iter().enumerate() {
-            if !station.way.is_empty() {
-                self.grounds[number] = Ground::of(station, self.earth, now);
-            }
-            self.turned[number] = self.grounds[number].turned(greenwich);
+        for number in 0..self.stations.len() {
+            self.turned[number] = self.ground_at(number, now).turned(greenwich);
         }
         let due = std::mem::take(&mut self.deferred[self.next]);
         for station in 0..self.stations.len() {
@@ -113,6 +110,12 @@ impl Coverage {
             }
         }
         self.next = (self.next + 1) % MOST_STEPS;
+    }
+
+    /// Returns the position of a station at a time, turned back to Greenwich on the x axis.
+    fn ground_at(&self, station: usize, at: Instant) -> Ground {
+        let moves = !self.stations[station].way.is_empty();
+        if moves { Ground::of(&self.stations[station], self.earth, at) } else { self.grounds[station] }
     }
 
     fn defer(&mut self, (station, satellite): (u32, Satellite), place: Vector) {
@@ -147,11 +150,7 @@ impl Coverage {
     ) -> Result<u32, OrbitError> {
         for later in 1..=most {
             let at = from + step * u64::from(later);
-            let ground = match &self.stations[station] {
-                moving if !moving.way.is_empty() => Ground::of(moving, self.earth, at),
-                _ => self.grounds[station],
-            };
-            let ground = ground.turned(constellation.greenwich(at));
+            let ground = self.ground_at(station, at).turned(constellation.greenwich(at));
             if ground.look(constellation.position(satellite, at)?).0 <= self.sine_of_mask {
                 return Ok(later - 1);
             }
