@@ -1,6 +1,6 @@
 //! `bentpipe compare`.
 
-use bentpipe_lab::report::{ComparePage, Example};
+use bentpipe_lab::report::{ComparePage, Example, Provenance};
 use bentpipe_lab::{
     Cell, Comparison, Measured, Origin, Plan, Prepared, RunRequest, Setting, Wish, WithOrigin, Workers,
     csv_table, most_telling, most_telling_scenario, run_all, simulate, table, threads, unless_stopped,
@@ -141,7 +141,7 @@ pub fn page(prepared: Prepared, shown: Shown<'_>, interrupt: &Interrupt) -> Resu
     let comparison = shown.comparison;
     let world = run::world(most_telling_scenario(&plan, &scenarios, comparison).unwrap_or(&base))?;
     let examples = examples(&plan, scenarios, shown, interrupt);
-    let provenance = run::provenance(&base, shown.made);
+    let provenance = Provenance::of(&base, shown.made.command, shown.made.origin);
     let page = ComparePage { provenance: &provenance, world: &world, comparison, examples: &examples };
     page.render().map_err(|error| Failure::Work(format!("report: {error}")))
 }

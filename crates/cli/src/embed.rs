@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bentpipe_lab::report::RunPage;
+use bentpipe_lab::report::{Provenance, RunPage};
 use bentpipe_lab::{Comparison, Origin, Prepared, RunOutput, csv_table};
-use bentpipe_scenario::{FilesRead, Scenario};
+use bentpipe_scenario::Scenario;
 use bentpipe_study::{Study, StudyOutcome};
 use bentpipe_table::{RecordBatch, SchemaRef};
 use clap::ValueEnum;
@@ -15,9 +15,11 @@ use crate::args::Listed;
 pub use crate::compare::Shown;
 pub use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+pub use crate::origin::of as origin;
 use crate::output::{Kind, Target};
 pub use crate::run::Made;
-use crate::{compare, list as lists, origin, paper, run, tables};
+pub use crate::tables::metadata;
+use crate::{compare, list as lists, paper, run, tables};
 
 /// Returns the document of `list WHAT --json`.
 ///
@@ -66,7 +68,8 @@ pub fn write_studies(folder: &Path, outcomes: &[StudyOutcome]) -> Result<(), Fai
 /// # Errors
 /// If it cannot be drawn or written, or the path holds a file of another kind.
 pub fn write_run(path: &Path, scenario: &Scenario, run: &RunOutput, made: Made<'_>) -> Result<(), Failure> {
-    let (provenance, world) = (run::provenance(scenario, made), run::world(scenario)?);
+    let provenance = Provenance::of(scenario, made.command, made.origin);
+    let world = run::world(scenario)?;
     let page = RunPage { provenance: &provenance, world: &world, outcome: &run.outcome, series: &run.series };
     let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
     Target::open(path, Kind::Report)?.write(html.as_bytes())
@@ -80,16 +83,6 @@ pub fn write_comparison(path: &Path, prepared: Prepared, shown: Shown<'_>) -> Re
     let target = Target::open(path, Kind::Report)?;
     let html = compare::page(prepared, shown, &Interrupt::of(Arc::default()))?;
     target.write(html.as_bytes())
-}
-
-/// Returns the origin of a result for which these files were read.
-pub fn origin(files: FilesRead) -> Origin {
-    origin::of(files)
-}
-
-/// Returns scenario and origin of a result, for the metadata of a table.
-pub fn metadata(of: (&Scenario, &Origin)) -> Vec<(&'static str, String)> {
-    tables::metadata(of)
 }
 
 /// Writes the file of `compare --csv`.

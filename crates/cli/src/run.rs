@@ -125,11 +125,6 @@ pub struct Made<'a> {
     pub origin: &'a Origin,
 }
 
-/// Where a report of `scenario` comes from.
-pub fn provenance(scenario: &Scenario, made: Made<'_>) -> Provenance {
-    Provenance::of(scenario, made.command, made.origin)
-}
-
 /// What a report shows of `scenario`.
 pub fn world(scenario: &Scenario) -> Result<World, Failure> {
     World::of(scenario).map_err(|error| Failure::Work(format!("report: {error}")))
@@ -183,8 +178,7 @@ fn finish(files: Files, (scenario, origin): (&Scenario, &Origin), run: &RunOutpu
         write_lines(file, (scenario, origin), paths)?;
     }
     let Some(target) = files.report else { return Ok(()) };
-    let made = Made { command: &output::typed(), origin };
-    let (provenance, world) = (provenance(scenario, made), world(scenario)?);
+    let (provenance, world) = (Provenance::of(scenario, &output::typed(), origin), world(scenario)?);
     let page = RunPage { provenance: &provenance, world: &world, outcome: &run.outcome, series: &run.series };
     let html = page.render().map_err(|error| Failure::Work(format!("report: {error}")))?;
     target.write(html.as_bytes())
