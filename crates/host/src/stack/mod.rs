@@ -35,6 +35,7 @@ use endpoint::{Endpoint, Role};
 pub use limits::Limits;
 pub use opening::Unopened;
 pub use output::TIMESTAMPS_LEN;
+use path::KnownPaths;
 use ports::EphemeralPorts;
 pub use request::Request;
 use secret::Secret;
@@ -52,7 +53,6 @@ pub struct StackConfig {
     /// True for a stack that accepts packets to any address, as a transparent proxy between two networks does. Its own
     /// connections use addresses that the caller [chooses](Stack::connect_from). Each arriving SYN is
     /// [shown](Stack::poll_request) to the caller, who decides.
-    /// caller, who decides.
     pub transparent: bool,
     /// Maximum packet size of the device in bytes, IP header included.
     pub mtu: u16,
@@ -122,6 +122,7 @@ pub struct Stack {
     orphans: VecDeque<Id>,
     orphan_count: usize,
     accounts: Accounts,
+    known_paths: KnownPaths,
     /// Time until which an ACK may acknowledge a SYN cookie.
     cookies_until: Instant,
     /// Time of the last call.
@@ -161,6 +162,7 @@ impl Stack {
             orphans: VecDeque::new(),
             orphan_count: 0,
             accounts: Accounts::new(config.limits),
+            known_paths: KnownPaths::default(),
             cookies_until: Instant::ZERO,
             now: Instant::ZERO,
             ports: EphemeralPorts::new(config.key),

@@ -110,8 +110,11 @@ impl Stack {
         ends.find(|ends| !self.by_ends.contains_key(ends))
     }
 
-    pub(super) fn admit(&mut self, endpoint: Endpoint) -> Id {
+    pub(super) fn admit(&mut self, mut endpoint: Endpoint) -> Id {
         let ends = endpoint.ends;
+        if let Some(mtu) = self.known_paths.recall(self.now, ends.remote.ip()) {
+            endpoint.recall_mtu(self.now, mtu);
+        }
         let id = self.endpoints.insert(Box::new(endpoint));
         self.by_ends.insert(ends, id);
         self.accounts.open(ends.remote.ip());
