@@ -32,6 +32,7 @@ extern crate alloc;
 mod registry;
 
 pub(crate) mod algorithms;
+pub mod careful_resume;
 mod classic;
 mod contract;
 pub mod delivery_rate;
