@@ -222,7 +222,7 @@ impl Stack {
         match report.kind {
             IcmpErrorKind::TooBig { mtu } => {
                 if let Some(mtu) = endpoint.learn_mtu(now, mtu) {
-                    self.known_paths.remember(now, report.ends.remote.ip(), mtu);
+                    self.known_hosts.remember_mtu(now, report.ends.remote.ip(), mtu);
                 }
             }
             IcmpErrorKind::Unreachable => endpoint.engine.handle_unreachable(now),

@@ -7,6 +7,7 @@ mod accounts;
 mod arrival;
 mod endpoint;
 mod half_open;
+mod known_hosts;
 mod limits;
 mod opening;
 mod output;
@@ -32,10 +33,10 @@ use slotmap::SlotMap;
 
 use accounts::Accounts;
 use endpoint::{Endpoint, Role};
+use known_hosts::KnownHosts;
 pub use limits::Limits;
 pub use opening::Unopened;
 pub use output::TIMESTAMPS_LEN;
-use path::KnownPaths;
 use ports::EphemeralPorts;
 pub use request::Request;
 use secret::Secret;
@@ -122,7 +123,7 @@ pub struct Stack {
     orphans: VecDeque<Id>,
     orphan_count: usize,
     accounts: Accounts,
-    known_paths: KnownPaths,
+    known_hosts: KnownHosts,
     /// Time until which an ACK may acknowledge a SYN cookie.
     cookies_until: Instant,
     /// Time of the last call.
@@ -162,7 +163,7 @@ impl Stack {
             orphans: VecDeque::new(),
             orphan_count: 0,
             accounts: Accounts::new(config.limits),
-            known_paths: KnownPaths::default(),
+            known_hosts: KnownHosts::default(),
             cookies_until: Instant::ZERO,
             now: Instant::ZERO,
             ports: EphemeralPorts::new(config.key),
@@ -335,6 +336,10 @@ impl Stack {
             listener.accepted.push_back(id);
             endpoint.role = Role::Waiting;
             self.half_open -= 1;
+        }
+        // Only now: the source of a SYN may be forged.
+        if let Some(memory) = endpoint.engine.memory() {
+            self.known_hosts.remember(self.now, endpoint.ends.remote.ip(), memory);
         }
     }
 

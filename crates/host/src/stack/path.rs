@@ -1,8 +1,6 @@
 //! Path MTU. It is lowered at a router's report of a too large packet (RFC 1191, RFC 8201), and after repeated timeouts, which
 //! suggest silent loss of large packets. It is raised again when probes of larger packets arrive (RFC 4821, RFC 8899).
 
-use std::collections::HashMap;
-use std::net::IpAddr;
 use std::ops::Range;
 
 use bentpipe_base::{Duration, Instant};
@@ -57,34 +55,6 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 /// Difference in bytes between working and failing size at which the search ends (chosen: 2 % of a usual packet).
 const CLOSE_ENOUGH: u16 = 32;
-
-/// Hosts whose path MTU is remembered at most (chosen).
-const MOST_KNOWN: usize = 1024;
-
-/// Path MTUs that routers reported, for later connections to the same hosts (RFC 8201 section 5.2).
-#[derive(Debug, Default)]
-pub(super) struct KnownPaths(HashMap<IpAddr, (u16, Instant)>);
-
-impl KnownPaths {
-    /// Remembers the path MTU to `host`. The oldest entry makes room.
-    pub fn remember(&mut self, now: Instant, host: IpAddr, mtu: u16) {
-        if self.0.len() >= MOST_KNOWN && !self.0.contains_key(&host) {
-            let oldest = self.0.iter().min_by_key(|(host, (_, at))| (*at, **host)).map(|(host, _)| *host);
-            oldest.and_then(|host| self.0.remove(&host));
-        }
-        self.0.insert(host, (mtu, now));
-    }
-
-    /// Returns the path MTU to `host`, if it is known and the path has probably not changed since.
-    pub fn recall(&mut self, now: Instant, host: IpAddr) -> Option<u16> {
-        let (mtu, at) = *self.0.get(&host)?;
-        if now.since(at) < RAISE_INTERVAL {
-            return Some(mtu);
-        }
-        self.0.remove(&host);
-        None
-    }
-}
 
 impl PathLimit {
     pub const fn new(mtu: u16) -> Self {
@@ -208,22 +178,6 @@ mod tests {
 
     fn at(secs: u64) -> Instant {
         Instant::ZERO + Duration::from_secs(secs)
-    }
-
-    #[test]
-    fn a_path_is_known_for_ten_minutes_and_the_oldest_makes_room() {
-        let host = |number: usize| IpAddr::from((number as u32).to_be_bytes());
-        let mut known = KnownPaths::default();
-        known.remember(at(0), host(0), 1400);
-        assert_eq!(known.recall(at(599), host(0)), Some(1400));
-        assert_eq!(known.recall(at(599), host(1)), None);
-        assert_eq!(known.recall(at(600), host(0)), None);
-        for number in 0..=MOST_KNOWN {
-            known.remember(at(number as u64), host(number), 1300);
-        }
-        assert_eq!(known.0.len(), MOST_KNOWN);
-        let now = at(MOST_KNOWN as u64 - 500);
-        assert_eq!([0, 1].map(|number| known.recall(now, host(number))), [None, Some(1300)]);
     }
 
     #[test]

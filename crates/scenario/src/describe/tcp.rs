@@ -85,7 +85,7 @@ fn sending(form: &mut Form<'_>, config: &mut Config, mss: u32) {
     form.field("nagle", &mut config.nagle, &FLAG);
     form.table("pacing", Shorthand::KIND, |form| pacing(form, &mut config.pacing));
     form.field("window-validation", &mut config.window_validation, &WINDOW_VALIDATION);
-    form.table("careful-resume", Shorthand::KIND, |form| resume(form, &mut config.careful_resume, mss));
+    form.table("careful-resume", Shorthand::KIND, |form| resume(form, &mut config.careful_resume));
     form.field("send-buffer", &mut config.send_buffer, &Bytes::or_segments(mss));
 }
 
@@ -204,10 +204,10 @@ fn ack_delay(form: &mut Form<'_>, delay: &mut AckDelay) {
     });
 }
 
-fn resume(form: &mut Form<'_>, resume: &mut Option<careful_resume::Config>, mss: u32) {
+pub(crate) fn resume(form: &mut Form<'_>, resume: &mut Option<careful_resume::Config>) {
     form.option(resume, ["off", "on"], careful_resume::Config::default(), |form, on| {
         form.field("lifetime", &mut on.lifetime, &TIME_ABOVE_ZERO);
-        form.field("max-jump", &mut on.max_jump, &OrWord("off", Bytes::or_segments(mss)));
+        form.field("max-jump", &mut on.max_jump, &OrWord("off", Bytes::at_least(1)));
     });
 }
 
