@@ -20,8 +20,9 @@ use bentpipe_base::{Duration, Instant, Rate, WindowState};
 
 use crate::rounds::Round;
 use crate::{
-    Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Detector, Feedback, Loss, Path, PathMemory,
-    Priority, ProbeKind, Prober, Requirements, Sent, Sleeper, Spacing, Start, Timeout, Undo, Windows, state,
+    Accounting, Ack, BackOff, Capacity, CongestionControl, ConnectionEvent, Detector, Feedback, Loss, Path,
+    PathMemory, Priority, ProbeKind, Prober, Requirements, Sent, Sleeper, Spacing, Start, Timeout, Undo,
+    Windows, state,
 };
 
 /// Part of the validated capacity that becomes ssthresh after a retreat. RFC 9959 allows 0.5 to 1, and 0.5 is its default.
@@ -36,17 +37,6 @@ const SAME_RTT: (f64, f64) = (0.5, 10.0);
 const WORTH_SAVING: f64 = 4.0;
 /// Round trips for which a connection has the saved capacity for itself: one for the jump, one for its ACKs, and one of reserve.
 const EXCLUSIVE_ROUND_TRIPS: u32 = 3;
-
-/// Capacity of a path, as the last connection found it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Capacity {
-    /// Payload acknowledged within one round trip, in bytes.
-    pub bytes: u64,
-    /// Smallest round-trip time.
-    pub min_rtt: Duration,
-    /// Time of the save.
-    pub at: Instant,
-}
 
 /// Parameters of Careful Resume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -54,7 +54,7 @@ pub use contract::{
     RateSample, Reflector, Requirements, Sent, Sleeper, Spacing, Start, Timeout, TimeoutProbe, Undo, Wake,
     state,
 };
-pub use memory::{PathMemory, Saved, Seat};
+pub use memory::{Capacity, PathMemory, Saved, Seat};
 pub use pacer::Pacer;
 pub use registry::{Custom, Entry, Family, ReceiverHalf, SENDER_ONLY};
 pub use windows::Windows;

@@ -11,7 +11,6 @@ use core::fmt;
 use bentpipe_base::{Duration, Instant};
 use spin::{Mutex, MutexGuard};
 
-use crate::careful_resume::Capacity;
 use crate::windows::Windows;
 
 /// State saved by an earlier connection (RFC 9040 section 6).
@@ -21,6 +20,17 @@ pub struct Saved {
     pub windows: Windows,
     /// Smoothed round-trip time.
     pub srtt: Duration,
+    /// Time of the save.
+    pub at: Instant,
+}
+
+/// Capacity of a path, as the last connection found it, for [Careful Resume](crate::careful_resume).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capacity {
+    /// Payload acknowledged within one round trip, in bytes.
+    pub bytes: u64,
+    /// Smallest round-trip time.
+    pub min_rtt: Duration,
     /// Time of the save.
     pub at: Instant,
 }

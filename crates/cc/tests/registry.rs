@@ -2,11 +2,10 @@
 //! tests.
 
 use bentpipe_base::{Duration, Extension, Instant, Notice, ProbeTag, Rate, Segment};
-use bentpipe_cc::careful_resume::{self, Capacity};
 use bentpipe_cc::{
-    Ack, Algorithm, Cause, CongestionControl, ConnectionEvent, Entry, Feedback, Loss, Path, PathMemory,
-    PeerProbes, Phase, ProbeMoment, ProbeReply, REGISTRY, RateSample, Reflector, Saved, Sent, Start, Timeout,
-    Undo, Windows,
+    Ack, Algorithm, Capacity, Cause, CongestionControl, ConnectionEvent, Entry, Feedback, Loss, Path,
+    PathMemory, PeerProbes, Phase, ProbeMoment, ProbeReply, REGISTRY, RateSample, Reflector, Saved, Sent,
+    Start, Timeout, Undo, Windows, careful_resume,
 };
 use proptest::prelude::*;
 

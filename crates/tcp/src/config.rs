@@ -352,8 +352,8 @@ pub struct Config {
     pub pacing: Pacing,
     /// Maximum rate of payload, retransmissions included. Pacing enforces it, whatever the algorithm allows.
     pub rate_limit: Option<Rate>,
-    /// Careful Resume (RFC 9959): starts from half the capacity that the last connection to this destination found. It needs
-    /// [`memory`](Self::memory) and pacing.
+    /// Careful Resume (RFC 9959): starts from half the capacity that the last connection to this destination found. Without
+    /// [`memory`](Self::memory), or without pacing, it does nothing.
     pub careful_resume: Option<careful_resume::Config>,
     /// Validation of an unused congestion window.
     pub window_validation: WindowValidation,
@@ -406,9 +406,14 @@ impl Config {
         self.ecn != EcnMode::Accurate && self.cc.requirements().scalable
     }
 
-    /// True if the algorithm or Careful Resume needs pacing and this end does not pace.
+    /// True if the algorithm needs pacing and this end does not pace.
     pub fn lacks_pacing(&self) -> bool {
-        self.pacing == Pacing::Off && (self.cc.requirements().pacing || self.careful_resume.is_some())
+        self.pacing == Pacing::Off && self.cc.requirements().pacing
+    }
+
+    /// True if Careful Resume has no effect, because this end does not pace.
+    pub fn resumes_without_pacing(&self) -> bool {
+        self.pacing == Pacing::Off && self.careful_resume.is_some()
     }
 
     /// True if connections to one destination learn from each other, and so need [`memory`](Self::memory).

@@ -64,8 +64,8 @@ impl Attached {
     pub fn build(config: &Config, start: &Start) -> Self {
         let own = config.cc.build(start);
         Self::new(match &config.careful_resume {
-            Some(resume) => resume.around(own, start),
-            None => own,
+            Some(resume) if !config.resumes_without_pacing() => resume.around(own, start),
+            _ => own,
         })
     }
 

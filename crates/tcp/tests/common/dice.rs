@@ -3,8 +3,7 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 use bentpipe_base::{Duration, Instant, Rate, Rng};
-use bentpipe_cc::careful_resume::{self, Capacity};
-use bentpipe_cc::{Algorithm, PathMemory, REGISTRY, TimeoutProbe};
+use bentpipe_cc::{Algorithm, Capacity, PathMemory, REGISTRY, TimeoutProbe, careful_resume};
 use bentpipe_tcp::{
     AckCounting, AckDelay, AckPace, Config, DelayedAck, EcnMode, InitialWindow, KeepAlive, Pacing,
     ReceiveWindow, Recovery, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
