@@ -1,7 +1,8 @@
 // The page in a real browser, from the files that `make web` builds.
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { tmpdir } from "node:os";
 import { extname, join, normalize } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
@@ -275,17 +276,69 @@ test("60 frames a second have 5,000 packets each", { skip }, async (t) => {
   assert.ok(least >= 5000 && best < 17.5, `${best} ms, ${least} packets`);
 });
 
-test("a scenario gets the file that it names, and says which file is missing", { skip }, async (t) => {
-  const page = await open(t, { hash: "#scenario=geo-single&cc=newreno&seeds=1&set=duration=10+s&view=scenario" });
-  await page.waitForSelector(".cm-content");
+const write = async (page, text) => {
   await page.click(".cm-content");
   await page.keyboard.press("Control+a");
-  await page.keyboard.insertText(`[node.a]\n[node.b]\n[link.x]\nbetween = ["a", "b"]\nrate = { file = "rates.csv", column = "rate", unit = "Mbit/s" }\ndelay-one-way = "10 ms"\nqueue = "50 packets"\n[flow.bulk]\nfrom = "a"\nto = "b"\n`);
-  await page.waitForSelector(".wrong:has-text('the file `rates.csv` is missing')");
-  await page.setInputFiles("input[type=file]", { name: "rates.csv", mimeType: "text/csv", buffer: Buffer.from("time,rate\n0,10\n5,2\n") });
-  await page.waitForSelector(".chosen span:has-text('rates.csv')");
-  await page.waitForFunction(() => !document.querySelector(".wrong"));
+  await page.keyboard.insertText(text);
+};
+
+/** Drops files on an element, as a user does with the mouse. */
+async function drop(page, selector, files) {
+  const session = await page.context().newCDPSession(page), { x, y, width } = await page.locator(selector).boundingBox();
+  for (const type of ["dragEnter", "dragOver", "drop"]) {
+    await session.send("Input.dispatchDragEvent", { type, x: x + width / 2, y: y + 20, data: { items: [], files, dragOperationsMask: 1 } });
+  }
+}
+
+test("a scenario gets a trace that is dropped on the page, and says which file is missing", { skip }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), "bentpipe-page-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, "rates.csv"), "time,rate\n0,10\n5,2\n");
+  const text = `[node.a]\n[node.b]\n[link.x]\nbetween = ["a", "b"]\nrate = { file = "mine/rates.csv", column = "rate", unit = "Mbit/s" }\ndelay-one-way = "10 ms"\nqueue = "50 packets"\n[flow.bulk]\nfrom = "a"\nto = "b"\n`;
+  const page = await open(t, { hash: "#scenario=geo-single&cc=newreno&seeds=1&set=duration=10+s&view=scenario" });
+  await write(page, text);
+  await page.waitForSelector("pre.wrong:has-text('geo-single.toml:5:17: link.x.rate.file: '):has-text('the file `rates.csv` is missing')");
+  await page.waitForSelector(".cm-lintRange-error");
+  await drop(page, ".cm-content", [folder]);
+  await page.waitForSelector("pre.wrong:has-text('found no file that can be read, accepted: a text file')");
+  await drop(page, ".cm-content", [join(folder, "rates.csv")]);
   await page.waitForSelector("text=No mistakes.");
+  assert.deepEqual(await page.$$eval(".chosen span", (spans) => spans.map((span) => span.firstChild.textContent.trim())), ["rates.csv"]);
+  assert.equal(await page.$$eval(".cm-line", (lines) => lines.map((line) => line.textContent).join("\n")), text, "a file that is dropped on the editor changes no text");
+  await page.click("#tab-results");
+  await drawn(page);
+  assert.match(await page.textContent(".report"), /\b[4-6]\.\d+ Mbit\/s/, "10 Mbit/s for five seconds, then 2 Mbit/s");
+  await page.click("#tab-scenario");
+  await page.click("button[aria-label='Remove rates.csv']");
+  await page.waitForSelector("pre.wrong:has-text('the file `rates.csv` is missing')");
+});
+
+test("a constellation gets a catalogue that is chosen", { skip }, async (t) => {
+  const catalogue = fileURLToPath(new URL("../../scenarios/starlink-shell.tle", import.meta.url));
+  const page = await open(t, { hash: "#scenario=leo-starlink&cc=newreno&seeds=1&set=duration=5+s&view=scenario" });
+  const text = readFileSync(fileURLToPath(new URL("../../scenarios/leo-starlink.toml", import.meta.url)), "utf8");
+  await write(page, text.replace('file = "starlink-shell"', 'file = "starlink-shell.tle"'));
+  await page.waitForSelector("pre.wrong:has-text('the file `starlink-shell.tle` is missing')");
+  await page.setInputFiles("input[type=file]", catalogue);
+  await page.waitForSelector("text=No mistakes.");
+  await page.click("#tab-packets");
+  await page.waitForSelector(".sky .note:has-text('1584 satellites')", { timeout: 120000 });
+});
+
+test("a file that is too large or no text is refused, and the others are taken", { skip }, async (t) => {
+  const page = await open(t, { hash: `#scenario=geo-single&${SHORT}&view=scenario` });
+  const file = (name, ...bytes) => ({ name, mimeType: "", buffer: Buffer.concat(bytes) });
+  const zeros = Buffer.alloc(17 * 2 ** 20);
+  await page.setInputFiles("input[type=file]", [file("large.csv", zeros), file("picture.png", Buffer.from([0x89, 0x50, 0x4e, 0x47])), file("zeros.csv", zeros.subarray(0, 9)), file("good.csv", Buffer.from("0,1\n"))]);
+  await page.waitForSelector(".chosen span:has-text('good.csv')");
+  assert.deepEqual((await page.textContent("pre.wrong")).split("\n"), [
+    "large.csv: found 17.0 MiB, accepted: at most 16 MiB",
+    "picture.png: found bytes that are no text, accepted: a text file in UTF-8",
+    "zeros.csv: found bytes that are no text, accepted: a text file in UTF-8",
+  ]);
+  await page.setInputFiles("input[type=file]", file("good.csv", Buffer.from("0,2\n")));
+  await page.waitForSelector("text=No mistakes.");
+  assert.equal(await page.locator(".chosen span").count(), 1);
 });
 
 test("the page works without a network after the first visit", { skip }, async (t) => {
