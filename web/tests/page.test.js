@@ -350,18 +350,26 @@ test("the page works without a network after the first visit", { skip }, async (
   await whole(page);
 });
 
-for (const colorScheme of ["light", "dark"]) {
-  test(`no serious fault of accessibility, ${colorScheme}`, { skip }, async (t) => {
-    const page = await open(t, { hash: `#scenario=geo-dumbbell&${SHORT}`, colorScheme, bypassCSP: true });
-    await whole(page);
-    for (const view of ["results", "packets", "scenario"]) {
-      await page.click(`#tab-${view}`);
+for (const colorScheme of ["light", "dark"]) for (const width of [360, 1280]) {
+  test(`no serious fault of accessibility, ${colorScheme}, ${width} pixels wide`, { skip, timeout: 300000 }, async (t) => {
+    const page = await open(t, { hash: `#scenario=geo-dumbbell&${SHORT}`, colorScheme, width, bypassCSP: true });
+    const judge = async (view) => {
       await page.waitForTimeout(500);
       await page.evaluate(axe);
       const { violations } = await page.evaluate(() => window.axe.run());
       const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
       assert.deepEqual(serious.map(({ id, nodes }) => `${view}: ${id}: ${nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`), []);
-      await picture(page, `${view}-${colorScheme}`);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth) <= width, view);
+      await picture(page, `${view}-${colorScheme}-${width}`);
+    };
+    await whole(page);
+    for (const view of ["results", "packets", "scenario"]) {
+      await page.click(`#tab-${view}`);
+      await judge(view);
     }
+    await page.evaluate(() => { location.hash = "scenario=leo-iridium&cc=newreno&seeds=1&set=duration=20+s&view=packets"; });
+    await page.waitForSelector(".sky canvas", { timeout: 120000 });
+    await page.waitForSelector(".delay:text-matches('ms')");
+    await judge("globe");
   });
 }
