@@ -89,6 +89,14 @@ test("the first view is complete before the engine has arrived", { skip }, async
   await page.waitForFunction(complete);
 });
 
+test("paper has the result without the choices", { skip }, async (t) => {
+  const page = await open(t, { hash: `#scenario=geo-dumbbell&${SHORT}`, colorScheme: "dark" });
+  await whole(page);
+  await page.emulateMedia({ media: "print", colorScheme: "dark" });
+  assert.equal(await page.$$eval("button.main, .panel input, [role=tab], .chip", (controls) => controls.filter((one) => one.checkVisibility()).length), 0);
+  assert.ok(await page.isVisible("[data-section='0'] .chart") && await page.isVisible(".panel summary >> nth=0"));
+});
+
 test("parts of the page do not move when results come", { skip }, async (t) => {
   for (const width of [360, 1280]) for (const view of ["results", "packets", "scenario"]) {
     const page = await open(t, { width, hash: `#scenario=geo-single&${SHORT}&view=${view}` });
