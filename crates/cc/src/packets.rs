@@ -413,6 +413,11 @@ impl PacketControl {
         self.name
     }
 
+    /// Returns the bytes of the algorithm's segment: [`Settings::datagram_bytes`].
+    pub fn segment_bytes(&self) -> u32 {
+        self.segment
+    }
+
     /// True if packets must leave as ECT(1), because the algorithm reacts to the number of marks (RFC 9331).
     pub fn is_scalable(&self) -> bool {
         self.requirements.scalable

@@ -10,6 +10,9 @@ use bentpipe_cc::{Algorithm, PathMemory};
 use proptest::prelude::*;
 use toy::{Link, Sender};
 
+#[path = "../examples/first_steps.rs"]
+mod first_steps;
+
 const RTT: Duration = Duration::from_millis(600);
 /// Limit of timer events at one instant.
 const TOO_MANY_WAKE_UPS: u32 = 10_000;
@@ -34,6 +37,14 @@ fn goodput(name: &str, mbps: u64, loss: f64, seconds: u64) -> f64 {
     sender.run(&mut link, start(), start() + Duration::from_secs(seconds));
     assert_eq!(sender.control.ignored(), 0);
     sender.acked_bytes as f64 * 8.0 / seconds as f64 / 1e6
+}
+
+#[test]
+fn the_first_steps_run_and_the_readme_shows_them() {
+    first_steps::main().expect("they run");
+    let (_, code) =
+        include_str!("../examples/first_steps.rs").split_once("\n\n").expect("code follows the comment");
+    assert!(include_str!("../README.md").contains(code.trim_end()));
 }
 
 #[test]
