@@ -15,11 +15,16 @@
 //! | a timer declares packets lost | [`on_lost`](PacketControl::on_lost) for each, then [`end_losses`](PacketControl::end_losses) once |
 //! | persistent congestion (RFC 9002 section 7.6), or a timeout that declares everything lost | [`on_lost`](PacketControl::on_lost) for each, then [`on_persistent_congestion`](PacketControl::on_persistent_congestion) |
 //! | every packet of the last episode was only late | [`on_spurious`](PacketControl::on_spurious) |
+//! | a packet counts no longer | [`on_discarded`](PacketControl::on_discarded) |
 //! | the path MTU changes | [`set_datagram_bytes`](PacketControl::set_datagram_bytes) |
 //! | the time [`timeout`](PacketControl::timeout) has come | [`on_timeout`](PacketControl::on_timeout) |
 //!
 //! A probe timeout (RFC 9002 section 6.2) is no event: it declares nothing lost, and its packets are reported by `on_sent`. They may
 //! exceed the window.
+//!
+//! **Episodes.** An episode of loss begins with the loss of a packet sent after the last one began. It ends as in TCP, when all its
+//! losses are repaired: a packet sent after the newest of them was found is acknowledged. RFC 9002 section 7.3.2 ends it earlier, with
+//! the first packet sent during it.
 //!
 //! **Segments.** Algorithms count in segments of [`Settings::datagram_bytes`], for the whole life of the connection. A packet of
 //! another size counts by its bytes, and a change of the path MTU leaves window and rate in bytes as they are.
@@ -264,7 +269,13 @@ impl PacketControl {
             return;
         };
         self.lost += u64::from(packet.bytes);
-        self.episodes.lost(number, packet.bytes);
+        self.episodes.lost(number, packet.bytes, self.ledger.next_number());
+    }
+
+    /// Handles a packet that counts no longer, because its keys were discarded (RFC 9002 section 6.4) or because it was a lost probe
+    /// of the path MTU. An unknown or settled number is ignored and counted.
+    pub fn on_discarded(&mut self, number: u64) {
+        self.ignored += u64::from(self.ledger.settle(number).is_none());
     }
 
     /// Handles the end of an ACK, after all its [`on_acked`](Self::on_acked) and [`on_lost`](Self::on_lost).
@@ -322,8 +333,8 @@ impl PacketControl {
     /// Handles persistent congestion, or a timeout that declares everything in flight lost.
     pub fn on_persistent_congestion(&mut self, now: Instant) {
         self.timeouts += 1;
-        let losses = self.episodes.time_out(self.ledger.next_number());
-        let outstanding = self.segments(self.ledger.bytes() + losses).max(1);
+        self.episodes.time_out(self.ledger.next_number());
+        let outstanding = self.segments(self.ledger.bytes() + self.lost - self.reported_lost).max(1);
         let timeout = Timeout { consecutive: self.timeouts, outstanding, answered: false };
         let path = self.path(now);
         self.cc.on_rto(&timeout, &path);

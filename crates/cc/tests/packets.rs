@@ -68,8 +68,10 @@ fn one_percent_of_losses_bounds_laws_of_loss_and_not_a_model() {
             "{name}: {goodput}, expected {expected}"
         );
     }
-    let goodput = goodput("bbr3", 10, 0.01, 120);
-    assert!((7.0..=9.9).contains(&goodput), "bbr3: {goodput}: at most the 99 % that arrive");
+    for name in ["bbr", "bbr3", "zenith"] {
+        let goodput = goodput(name, 10, 0.01, 120);
+        assert!((7.0..=9.9).contains(&goodput), "{name}: {goodput}: at most the 99 % that arrive");
+    }
 }
 
 #[test]

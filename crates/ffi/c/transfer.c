@@ -144,6 +144,8 @@ static void report_failures(void) {
     ok(bentpipe_cc_on_acked(cc, 99));
     ok(bentpipe_cc_on_lost(cc, 7));
     ok(bentpipe_cc_end_losses(cc, 1));
+    ok(bentpipe_cc_on_sent(cc, 1, 8, DATAGRAM));
+    ok(bentpipe_cc_on_discarded(cc, 8));
     ok(bentpipe_cc_on_spurious(cc, 2));
     ok(bentpipe_cc_on_persistent_congestion(cc, 3));
     ok(bentpipe_cc_on_outage(cc, 4, true));

@@ -224,6 +224,16 @@ BentpipeCcStatus bentpipe_cc_on_acked(BentpipeCc *cc, uint64_t number);
 BentpipeCcStatus bentpipe_cc_on_lost(BentpipeCc *cc, uint64_t number);
 
 /*
+ Handles a packet that counts no longer, because its keys were discarded (RFC 9002 section 6.4) or because it was a lost probe of
+ the path MTU. An unknown number is ignored and counted.
+
+ # Safety
+ `cc` is a handle.
+ */
+BentpipeCcStatus bentpipe_cc_on_discarded(BentpipeCc *cc,
+                                          uint64_t number);
+
+/*
  Handles the end of an ACK. `rtt_ns` is its round-trip sample without the peer's ACK delay; 0 for none. `app_limited` says that
  the application or the peer's flow control limited the sender since the last ACK. `marks` is the number of packets newly
  reported with ECN-CE.

@@ -176,6 +176,17 @@ pub unsafe extern "C" fn bentpipe_cc_on_lost(cc: *mut BentpipeCc, number: u64) -
     unsafe { call(cc, |control| control.on_lost(number)) }
 }
 
+/// Handles a packet that counts no longer, because its keys were discarded (RFC 9002 section 6.4) or because it was a lost probe of
+/// the path MTU. An unknown number is ignored and counted.
+///
+/// # Safety
+/// `cc` is a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bentpipe_cc_on_discarded(cc: *mut BentpipeCc, number: u64) -> BentpipeCcStatus {
+    // SAFETY: the caller vouches for the handle.
+    unsafe { call(cc, |control| control.on_discarded(number)) }
+}
+
 /// Handles the end of an ACK. `rtt_ns` is its round-trip sample without the peer's ACK delay; 0 for none. `app_limited` says that
 /// the application or the peer's flow control limited the sender since the last ACK. `marks` is the number of packets newly
 /// reported with ECN-CE.

@@ -3,25 +3,21 @@
 use crate::Phase;
 use crate::prr::{Prr, PrrAck};
 
-/// Losses that have not yet opened an episode.
-#[derive(Clone, Copy, Debug)]
-struct Losses {
-    bytes: u64,
-    /// Highest number of a lost packet.
-    newest: u64,
-}
-
 /// State of the present and the past episode. A packet with a number below [`since`](Self::since) belongs to the past.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Episodes {
     phase: Phase,
     /// First number sent after the last episode began. Losses below it do not open another one.
     since: u64,
+    /// First number sent after the last loss below `since` was found. Its acknowledgement shows that all of them are repaired, and
+    /// ends the episode: as in TCP, where it ends with the cumulative ACK.
+    repaired: u64,
     /// First number sent after the last reduction of any cause. Marks reported before its acknowledgement reduce no more.
     marks_since: u64,
     /// One above the highest number acknowledged.
     acked_to: u64,
-    losses: Option<Losses>,
+    /// Bytes lost of packets sent after the last episode began: they open another one.
+    losses: u64,
     prr: Prr,
     /// True if the last reduction may still prove spurious.
     undoable: bool,
@@ -47,30 +43,31 @@ impl Episodes {
         self.acked_to = self.acked_to.max(number + 1);
     }
 
-    pub fn lost(&mut self, number: u64, bytes: u32) {
-        let losses = self.losses.get_or_insert(Losses { bytes: 0, newest: number });
-        losses.bytes += u64::from(bytes);
-        losses.newest = losses.newest.max(number);
+    /// Handles the loss of a packet; `next_number` is the lowest number of the packet that repairs it.
+    pub fn lost(&mut self, number: u64, bytes: u32, next_number: u64) {
+        if number < self.since {
+            self.repaired = next_number;
+        } else {
+            self.losses += u64::from(bytes);
+        }
     }
 
-    /// Returns the bytes of the losses that open an episode now. During an episode its losses wait for the end.
+    /// Returns the bytes of the losses that open an episode now. During an episode they wait for its end.
     pub fn take_losses(&mut self) -> Option<u64> {
-        if self.phase != Phase::Open {
-            return None;
-        }
-        self.losses.take().filter(|losses| losses.newest >= self.since).map(|losses| losses.bytes)
+        let opens = self.phase == Phase::Open && self.losses > 0;
+        opens.then(|| core::mem::take(&mut self.losses))
     }
 
     /// Opens a recovery with `flight` bytes in flight before the loss; one datagram may leave at once.
     pub fn begin(&mut self, next_number: u64, (flight, datagram): (u64, u32), undoable: bool) {
         self.phase = Phase::Recovery;
-        (self.since, self.marks_since) = (next_number, next_number);
+        self.start(next_number);
         self.prr = Prr::begin(flight, datagram.into());
         self.undoable = undoable;
     }
 
-    /// Opens the episode of a timeout. Returns the bytes of the losses that it contains.
-    pub fn time_out(&mut self, next_number: u64) -> u64 {
+    /// Opens the episode of a timeout, which contains all losses so far.
+    pub fn time_out(&mut self, next_number: u64) {
         // A timeout in recovery counts as real; of several consecutive ones the first may be undone.
         self.undoable = match self.phase {
             Phase::Open => true,
@@ -78,8 +75,8 @@ impl Episodes {
             Phase::Loss => self.undoable,
         };
         self.phase = Phase::Loss;
-        (self.since, self.marks_since) = (next_number, next_number);
-        self.losses.take().map_or(0, |losses| losses.bytes)
+        self.start(next_number);
+        self.losses = 0;
     }
 
     pub fn spread(&mut self, ack: PrrAck, in_flight: u64, target: u64) {
@@ -88,10 +85,10 @@ impl Episodes {
         }
     }
 
-    /// Ends the episode if a packet sent during it was acknowledged, or none sent before it is in flight. `oldest` is the lowest
-    /// number in flight. Returns true if an episode ended.
+    /// Ends the episode if its losses are repaired, or no packet sent before the repair is in flight. `oldest` is the lowest number
+    /// in flight. Returns true if an episode ended.
     pub fn end(&mut self, oldest: u64) -> bool {
-        let over = self.phase != Phase::Open && (self.acked_to > self.since || oldest >= self.since);
+        let over = self.phase != Phase::Open && (self.acked_to > self.repaired || oldest >= self.repaired);
         if over {
             self.phase = Phase::Open;
         }
@@ -118,7 +115,11 @@ impl Episodes {
             return false;
         }
         self.phase = Phase::Open;
-        (self.since, self.marks_since) = (oldest, oldest);
+        self.start(oldest);
         true
+    }
+
+    fn start(&mut self, number: u64) {
+        (self.since, self.repaired, self.marks_since) = (number, number, number);
     }
 }

@@ -2,7 +2,7 @@ use alloc::sync::Arc;
 use std::sync::Mutex;
 
 use super::*;
-use crate::{BackOff, Custom, REGISTRY};
+use crate::{BackOff, Custom, Feedback, REGISTRY, Sleeper};
 
 const BYTES: u32 = 1200;
 
@@ -96,6 +96,18 @@ fn settled_and_unknown_packets_are_ignored_and_counted() {
 }
 
 #[test]
+fn a_discarded_packet_is_neither_delivered_nor_lost() {
+    let (mut wire, log) = recorded();
+    wire.send(0, 2);
+    wire.control.on_discarded(0);
+    wire.control.on_discarded(0);
+    wire.ack(100, &[1], &[]);
+    let (ack, path) = log.acks.lock().unwrap()[0];
+    assert_eq!((ack.lost, path.delivered, path.in_flight), (0, 1200, 0));
+    assert_eq!((wire.control.ignored(), log.causes.lock().unwrap().len()), (1, 0));
+}
+
+#[test]
 fn numbers_must_rise_and_may_skip() {
     let mut wire = Wire::new("reno", 10);
     assert_eq!(wire.control.on_sent(at(0), 5, BYTES), Ok(()));
@@ -117,7 +129,10 @@ fn an_episode_reduces_once_and_data_sent_later_opens_the_next() {
     wire.ack(200, &[7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19], &[4, 5]);
     assert_eq!(wire.cwnd(), 10.0, "the last packets of before");
     wire.ack(210, &[23], &[20]);
-    assert_eq!(wire.cwnd(), 2.5, "half of the 5 in flight before this ACK");
+    assert_eq!(wire.cwnd(), 10.0, "the repairs of 4 and 5 leave now");
+    wire.send(211, 3);
+    wire.ack(311, &[25], &[]);
+    assert_eq!(wire.cwnd(), 3.0, "half of 21, 22, 24 to 26 and the lost 20");
 }
 
 #[test]
@@ -221,7 +236,12 @@ fn a_packet_that_stays_in_flight_does_not_hold_the_memory_of_others() {
 
 /// What an algorithm was told.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<(Ack, Path)>>>, Arc<Mutex<Vec<ConnectionEvent>>>, Arc<Mutex<Vec<Cause>>>);
+struct Log {
+    acks: Arc<Mutex<Vec<(Ack, Path)>>>,
+    events: Arc<Mutex<Vec<ConnectionEvent>>>,
+    causes: Arc<Mutex<Vec<Cause>>>,
+    fields: Arc<Mutex<Vec<Extension>>>,
+}
 
 struct Recorder(Log, Requirements);
 
@@ -230,10 +250,10 @@ impl CongestionControl for Recorder {
         100.0
     }
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
-        self.0.0.lock().unwrap().push((*ack, *path));
+        self.0.acks.lock().unwrap().push((*ack, *path));
     }
     fn on_loss(&mut self, loss: &Loss, _: &Path) {
-        self.0.2.lock().unwrap().push(loss.cause);
+        self.0.causes.lock().unwrap().push(loss.cause);
     }
     fn on_rto(&mut self, _: &Timeout, _: &Path) -> BackOff {
         BackOff::Double
@@ -245,7 +265,31 @@ impl CongestionControl for Recorder {
         self.1
     }
     fn on_event(&mut self, event: ConnectionEvent, _: &Path) {
-        self.0.1.lock().unwrap().push(event);
+        self.0.events.lock().unwrap().push(event);
+    }
+    fn feedback(&mut self) -> Option<&mut dyn Feedback> {
+        Some(self)
+    }
+    fn sleeper(&mut self) -> Option<&mut dyn Sleeper> {
+        Some(self)
+    }
+}
+
+impl Feedback for Recorder {
+    fn receiver(&self) -> u8 {
+        0
+    }
+    fn on_feedback(&mut self, fields: &Extension, _: &Path) {
+        self.0.fields.lock().unwrap().push(*fields);
+    }
+}
+
+impl Sleeper for Recorder {
+    fn wake_at(&self) -> Instant {
+        at(7)
+    }
+    fn on_wake(&mut self, _: &Path) -> Wake {
+        Wake::AskForAck
     }
 }
 
@@ -271,7 +315,7 @@ fn bytes_are_counted_in_segments_and_positions_in_bytes() {
     {
         wire.ack(millis, &numbers, &[]);
     }
-    let log = log.0.lock().unwrap();
+    let log = log.acks.lock().unwrap();
     let acked: Vec<_> = log.iter().map(|(ack, _)| (ack.acked, ack.delivered_bytes)).collect();
     assert_eq!(acked, [(1, 1200), (1, 600), (1, 600), (3, 3600), (1, 50)]);
     let positions: Vec<_> = log.iter().map(|(_, path)| (path.snd_una, path.snd_nxt)).collect();
@@ -293,7 +337,7 @@ fn losses_are_reported_with_the_next_ack_and_an_application_that_paused_does_not
     wire.control.end_ack(at(101), AckInfo { app_limited: true, ..AckInfo::default() });
     wire.send(102, 1);
     wire.ack(202, &[5], &[]);
-    let log = log.0.lock().unwrap();
+    let log = log.acks.lock().unwrap();
     assert_eq!(log.iter().map(|(ack, _)| ack.lost).collect::<Vec<_>>(), [0, 1, 0]);
     assert_eq!(log.iter().map(|(ack, _)| ack.window_limited).collect::<Vec<_>>(), [true, false, true]);
     let phases: Vec<_> = log.iter().map(|(ack, _)| (ack.phase, ack.ends_episode)).collect();
@@ -313,7 +357,7 @@ fn a_pause_and_the_end_are_told() {
     wire.control.close(at(5101));
     let (idle, closed) = (ConnectionEvent::Idle { restart: 10.0 }, ConnectionEvent::Closed);
     assert_eq!(
-        log.1.lock().unwrap()[..],
+        log.events.lock().unwrap()[..],
         [ConnectionEvent::Established, idle, ConnectionEvent::Abandoned, closed]
     );
 }
@@ -325,9 +369,9 @@ fn a_scalable_algorithm_gets_the_number_of_marks_and_others_one_reduction() {
         wire.send(0, 5);
         wire.ack_with(100, (&[0, 1, 2], &[]), 2);
         wire.ack_with(101, (&[3], &[]), 1);
-        let ack = log.0.lock().unwrap()[0].0;
+        let ack = log.acks.lock().unwrap()[0].0;
         assert_eq!((ack.acked, ack.counted, ack.marks, ack.ecn_echo), (3, counted, 2, true));
-        assert_eq!(*log.2.lock().unwrap(), causes);
+        assert_eq!(*log.causes.lock().unwrap(), causes);
         assert_eq!(wire.control.is_scalable(), scalable);
     }
 }
@@ -357,4 +401,18 @@ fn a_window_is_paced_faster_than_it_is_acknowledged_unless_switched_off() {
     let algorithm = Algorithm::from_name("reno").unwrap();
     let wire = Wire::over(&algorithm, Settings { paced: false, ..Settings::default() });
     assert_eq!(wire.control.pacing_rate(), None);
+}
+
+#[test]
+fn notices_of_the_link_and_timers_reach_the_algorithm() {
+    let (mut wire, log) = recorded();
+    wire.control.on_notice(at(1), Notice::Outage);
+    assert_eq!(log.fields.lock().unwrap()[..], [Extension::Notice(Notice::Outage)]);
+    assert_eq!((wire.control.timeout(), wire.control.on_timeout(at(7))), (at(7), Wake::AskForAck));
+    let mut without = Wire::new("reno", 10);
+    without.control.on_notice(at(1), Notice::Outage);
+    assert_eq!(
+        (without.control.timeout(), without.control.on_timeout(at(7))),
+        (Instant::FAR_FUTURE, Wake::Quiet)
+    );
 }
