@@ -59,6 +59,9 @@ use ledger::{Ledger, Packet};
 pub use needs::{Need, Refused, supported};
 use round_trip::RoundTrip;
 
+/// Round trips in which at least one segment leaves, whatever the algorithm's rate.
+const LEAST_RATE_ROUND_TRIPS: f64 = 8.0;
+
 /// Properties of a path and of its transport.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -399,7 +402,7 @@ impl PacketControl {
         self.ledger.bytes()
     }
 
-    /// Returns the pacing rate; `None` if only the window limits the sender.
+    /// Returns the pacing rate, at least one segment in eight round trips; `None` if only the window limits the sender.
     pub fn pacing_rate(&self) -> Option<Rate> {
         self.spacing().rate()
     }
@@ -538,18 +541,32 @@ impl PacketControl {
     /// Returns the algorithm's spacing, or that of its window. A rate of zero is none.
     fn spacing(&self) -> Spacing {
         let own = if self.requirements.window_only { Spacing::None } else { self.cc.spacing() };
-        if own.rate().is_some_and(|rate| rate != Rate::ZERO) {
-            return own;
+        let least = self.least_rate();
+        match own {
+            Spacing::At { rate, quantum } if rate != Rate::ZERO => {
+                Spacing::At { rate: rate.max(least), quantum }
+            }
+            Spacing::Pairs { rate, gap } if rate != Rate::ZERO => {
+                Spacing::Pairs { rate: rate.max(least), gap }
+            }
+            Spacing::None if self.paced => Spacing::at(self.window_rate().map(|rate| rate.max(least))),
+            _ => Spacing::None,
         }
-        if !self.paced || own.rate().is_some() {
-            return Spacing::None;
-        }
+    }
+
+    /// Returns the pacing rate of a window. A window below a datagram counts as one, as in `window`.
+    fn window_rate(&self) -> Option<Rate> {
         let (slow_start, avoidance) = PACING_GAINS;
         let state = self.cc.snapshot();
         let gain = if state.cwnd < state.ssthresh { slow_start } else { avoidance };
-        // A smaller window than a datagram counts as one, as in `window`.
-        let window = gain * self.algorithm_window().max(self.datagram.into()) as f64;
-        Spacing::at(window_rate(window, self.round_trip.smoothed).filter(|rate| *rate != Rate::ZERO))
+        let window = self.algorithm_window().max(self.datagram.into());
+        window_rate(gain * window as f64, self.round_trip.smoothed)
+    }
+
+    /// Returns the least pacing rate. A rate measured with small packets would let a full datagram wait for minutes.
+    fn least_rate(&self) -> Rate {
+        let bytes = f64::from(self.segment) / LEAST_RATE_ROUND_TRIPS;
+        window_rate(bytes, self.round_trip.smoothed_or_initial()).unwrap_or_default()
     }
 
     fn sample_rtt(&mut self, rtt: Option<Duration>) {

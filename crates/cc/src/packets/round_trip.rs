@@ -36,6 +36,11 @@ impl RoundTrip {
         self.smoothed = self.smoothed - self.smoothed / 8 + rtt / 8;
     }
 
+    /// Returns the smoothed round-trip time, or the usual guess before the first sample.
+    pub fn smoothed_or_initial(&self) -> Duration {
+        if self.smoothed.is_zero() { INITIAL } else { self.smoothed }
+    }
+
     /// Returns the timeout of RFC 9002 section 6.2.1, without the peer's maximum ACK delay.
     pub fn timeout(&self) -> Duration {
         if self.smoothed.is_zero() {

@@ -416,3 +416,13 @@ fn notices_of_the_link_and_timers_reach_the_algorithm() {
         (Instant::FAR_FUTURE, Wake::Quiet)
     );
 }
+
+#[test]
+fn one_segment_leaves_in_eight_round_trips_whatever_the_rate() {
+    let mut wire = Wire::new("bbr3", 10);
+    for number in 0..20 {
+        wire.control.on_sent(at(number * 1000), number, 1).unwrap();
+        wire.ack(number * 1000 + 100, &[number], &[]);
+    }
+    assert_eq!(wire.control.pacing_rate().map(Rate::bps), Some(1200 * 8 * 10 / 8));
+}
