@@ -220,6 +220,7 @@ fn a_new_datagram_size_leaves_window_and_rate_in_bytes() {
     assert_eq!(wire.control.burst() % 1452, 0);
     wire.control.set_datagram_bytes(65_000);
     assert_eq!(wire.control.window(), 65_000, "room for one");
+    assert!(wire.control.departure(at(1), 65_500).is_some(), "even larger, with nothing in flight");
 }
 
 #[test]
@@ -352,8 +353,9 @@ fn a_pause_and_the_end_are_told() {
     wire.send(0, 1);
     wire.ack(100, &[0], &[]);
     wire.send(5000, 1);
+    wire.send(15_000, 1);
     wire.control.close(at(5001));
-    wire.ack(5100, &[1], &[]);
+    wire.ack(5100, &[1, 2], &[]);
     wire.control.close(at(5101));
     let (idle, closed) = (ConnectionEvent::Idle { restart: 10.0 }, ConnectionEvent::Closed);
     assert_eq!(
