@@ -8,6 +8,8 @@
 
 mod error;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
