@@ -49,6 +49,19 @@ dist: setup ## Build the full program for packages and benchmarks, target/dist/b
 deb: dist ## Build the Debian package of the proxy and everything else, in out/
 	scripts/build-deb $(DIST) out
 
+.PHONY: ffi
+ffi: setup ## Build the congestion controls for C: target/release/libbentpipe_ffi.so and .a; the header is crates/ffi/include/bentpipe_cc.h
+	cargo build --release --locked --package bentpipe-ffi
+
+.PHONY: ffi-test
+ffi-test: ## Test the congestion controls from C, with sanitizers and valgrind, which it installs
+	@scripts/setup ffi
+	cargo test --workspace --locked --bin bentpipe --bin xtask --test c_programs -- --nocapture
+
+.PHONY: header
+header: setup ## Write crates/ffi/include/bentpipe_cc.h; `make test` refuses a header that is not current
+	BENTPIPE_WRITE_HEADER=1 cargo test --workspace --locked --bin bentpipe --bin xtask --test c_programs header
+
 .PHONY: kernel
 kernel: ## Build the release binary with the algorithms for the Linux kernel (needs clang, libelf, zlib; installs them)
 	@scripts/setup kernel
@@ -186,7 +199,7 @@ docs: ## Build the documentation in target/site; a dead link or a page outside t
 
 .PHONY: reference
 reference: setup ## Write docs/reference from the program; `make test` refuses pages that are not current
-	BENTPIPE_WRITE_REFERENCE=1 cargo test --workspace --locked --bin bentpipe --bin xtask --test reference
+	BENTPIPE_WRITE_REFERENCE=1 cargo test --workspace --locked --bin bentpipe --bin xtask --test reference --test registry
 
 .PHONY: bench
 bench: setup ## Measure ns for an ACK and for a segment, and packets per second of CPU time in worlds of 20 to 20,000 flows

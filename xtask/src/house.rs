@@ -42,6 +42,13 @@ pub const ROOMS: &[Room] = &[
         tests_lean_on: &[],
     },
     Room {
+        folder: "crates/ffi",
+        name: "bentpipe-ffi",
+        pure: false,
+        leans_on: &["bentpipe-base", "bentpipe-cc"],
+        tests_lean_on: &[],
+    },
+    Room {
         folder: "crates/net",
         name: "bentpipe-net",
         pure: true,

@@ -19,10 +19,15 @@
 //! | `network` | reports of routers or links | [`xcp`], [`p_xcp`], [`ba_tcp`], [`scps_tp`], [`prague`] |
 //! | `memory` | state of other connections | [`sharing`] |
 //!
-//! `contract/` has the types between engine and algorithm, `parts/` what several algorithms share.
+//! `contract/` has the types between engine and algorithm, `parts/` what several algorithms share. [`packets`] runs an algorithm
+//! in a transport that numbers its packets.
 //!
-//! `examples/windows.rs` builds every algorithm; `examples/own-algorithm` at the root defines one.
-
+//! `examples/windows.rs` builds every algorithm, and one example per family shows its use. `examples/own-algorithm` at the root
+//! defines an algorithm.
+//!
+//! # Overview
+//!
+#![doc = include_str!("overview.md")]
 #![cfg_attr(not(test), no_std)]
 #![cfg_attr(not(test), deny(clippy::disallowed_methods, clippy::disallowed_types))]
 
@@ -41,11 +46,15 @@ mod fixture;
 pub mod hystart;
 mod memory;
 mod pacer;
+pub mod packets;
 mod parameters;
 mod parts;
+pub mod prr;
 pub mod rounds;
 mod windows;
 
+/// Times, rates and segments of this interface.
+pub use bentpipe_base as base;
 pub use bentpipe_base::WindowState;
 pub use classic::{Classic, Rule};
 pub use contract::{
@@ -55,7 +64,7 @@ pub use contract::{
     state,
 };
 pub use memory::{Capacity, PathMemory, Saved, Seat};
-pub use pacer::Pacer;
+pub use pacer::{PACING_GAINS, Pacer, window_rate};
 pub use registry::{Custom, Entry, Family, ReceiverHalf, SENDER_ONLY};
 pub use windows::Windows;
 

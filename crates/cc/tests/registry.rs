@@ -2,6 +2,7 @@
 //! tests.
 
 use bentpipe_base::{Duration, Extension, Instant, Notice, ProbeTag, Rate, Segment};
+use bentpipe_cc::packets::supported;
 use bentpipe_cc::{
     Ack, Algorithm, Capacity, Cause, CongestionControl, ConnectionEvent, Entry, Feedback, Loss, Path,
     PathMemory, PeerProbes, Phase, ProbeMoment, ProbeReply, REGISTRY, RateSample, Reflector, Saved, Sent,
@@ -447,6 +448,33 @@ fn who_always_spaces_its_segments_says_that_it_wants_pacing() {
         let rate = driver.cc.spacing().rate().is_some_and(|rate| rate != Rate::ZERO);
         assert_eq!(rate, driver.cc.requirements().pacing, "{}", entry.name);
     }
+}
+
+/// Returns the table of the crate's documentation.
+fn overview() -> String {
+    let supported: Vec<_> = supported().map(|entry| entry.name).collect();
+    let row = |entry: &Entry| {
+        let receiver = match (entry.needs_receiver, entry.works_with_plain_receiver) {
+            (false, _) => "no",
+            (true, true) => "useful",
+            (true, false) => "yes",
+        };
+        let routers = if entry.needs_routers { "yes" } else { "no" };
+        let packets = if supported.contains(&entry.name) { "yes" } else { "no" };
+        format!("| `{}` | {receiver} | {routers} | {packets} | {} |\n", entry.name, entry.advice)
+    };
+    let head = "| algorithm | needs support by the receiver | by routers | over packets | use |\n|---|---|---|---|---|\n";
+    REGISTRY.iter().fold(head.to_owned(), |table, entry| table + &row(entry))
+}
+
+#[test]
+fn the_overview_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/overview.md");
+    if std::env::var_os("BENTPIPE_WRITE_REFERENCE").is_some() {
+        std::fs::write(path, overview()).expect("the overview can be written");
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(found == overview(), "crates/cc/src/overview.md is not current: `make reference` writes it");
 }
 
 #[test]

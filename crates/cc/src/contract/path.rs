@@ -26,7 +26,8 @@ pub struct Start {
 pub struct Path {
     /// Time of the call.
     pub now: Instant,
-    /// Payload bytes of a full segment.
+    /// Payload bytes of a full segment: [`Start::mss`], for the connection's whole life. A transport whose path MTU changes counts on
+    /// in segments of this size, so that windows and rates in bytes do not change.
     pub mss: u32,
     /// Smoothed round-trip time (RFC 6298); zero before the first sample.
     pub srtt: Duration,

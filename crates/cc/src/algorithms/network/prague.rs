@@ -29,7 +29,7 @@ pub const ENTRY: Entry = Entry {
     paper: "De Schepper, Tilmans, Briscoe, Goel, draft-briscoe-iccrg-prague-congestion-control",
     year: 2024,
     family: Family::Network,
-    advice: "For DualPI2 queues, with Accurate ECN: a queueing delay below a few ms. Without marks it competes like Reno.",
+    advice: "For DualPI2 queues, with Accurate ECN: a queueing delay below 1 ms at round trips up to 100 ms. Without marks it competes like Reno.",
     needs_receiver: true,
     needs_routers: true,
     ..SENDER_ONLY
