@@ -182,7 +182,8 @@ impl PyWorlds {
         let mut scenario = draft.scenario_for(Some(seed)).map_err(fault::request)?;
         // Data sent by the other end, such as requests, is not controlled by the agent.
         for flow in scenario.flows.iter_mut().filter(|flow| !flow.fixed) {
-            Arc::make_mut(&mut flow.receiver).cc = Algorithm::from_name("reno").expect("it is registered");
+            Arc::make_mut(&mut flow.receiver).sender.cc =
+                Algorithm::from_name("reno").expect("it is registered");
         }
         refuse_others(&scenario)?;
         check_memory(&scenario, 1, None).map_err(fault::request)?;

@@ -42,7 +42,7 @@ struct Server<'a> {
 /// Accepts connections to PORT.
 pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
     let config = transfer::config(&args.wire, End::Receiver)?;
-    let cc = config.cc.name();
+    let cc = config.sender.cc.name();
     let output = match &args.file {
         Some(file) if args.resume => Some(Output::Partial(Box::new(Partial::open(file)?))),
         Some(file) => Some(Output::open(file)?),

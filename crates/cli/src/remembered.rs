@@ -61,7 +61,7 @@ impl Remembered {
             true => Content::default(),
             false => serde_json::from_slice(&content).map_err(|error| wrong(path, error))?,
         };
-        let resume = config.careful_resume.get_or_insert_default();
+        let resume = config.sender.careful_resume.get_or_insert_default();
         let lifetime = resume.lifetime;
         let memory = PathMemory::new();
         if let Some(entry) = content.capacities.get(&host) {
@@ -80,7 +80,7 @@ impl Remembered {
                 memory.save_capacity(Capacity { bytes: entry.bytes, min_rtt, at: Instant::ZERO });
             }
         }
-        config.memory = Some(memory.clone());
+        config.sender.memory = Some(memory.clone());
         let target = target.expect("a path was given");
         Ok(Self { target, content, host, memory, lifetime })
     }

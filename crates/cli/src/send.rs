@@ -83,7 +83,7 @@ impl Trace {
 /// Sends a file to HOST:PORT.
 pub fn send(args: &SendArgs) -> Result<(), Failure> {
     let mut config = transfer::config(&args.wire, End::Sender)?;
-    let cc = config.cc.name();
+    let cc = config.sender.cc.name();
     let trace = output::open(args.trace.as_ref(), Kind::Events)?;
     let offer = args.file.as_deref().filter(|_| args.resume).map(Offer::of).transpose()?;
     let (input, total) = match args.zeros {

@@ -93,17 +93,19 @@ pub fn run(bytes: &[u8]) -> Done {
 
 impl World {
     fn new(choice: u8) -> Self {
-        let usual = Config::default();
-        let config = Config {
-            ecn: [EcnMode::Off, EcnMode::Classic, EcnMode::Accurate][usize::from(choice) % 3],
-            timestamps: choice & 2 != 0,
-            window_scaling: choice & 4 != 0,
-            nagle: choice & 8 != 0,
-            delayed_ack: if choice & 16 != 0 { DelayedAck::Off } else { usual.delayed_ack },
-            recovery: if choice & 32 != 0 { bentpipe_tcp::Recovery::Sack } else { usual.recovery },
-            prr: choice & 64 != 0,
-            ..usual
-        };
+        let config = Config::default().with(|config| {
+            config.ecn = [EcnMode::Off, EcnMode::Classic, EcnMode::Accurate][usize::from(choice) % 3];
+            config.timestamps = choice & 2 != 0;
+            config.window_scaling = choice & 4 != 0;
+            config.sender.nagle = choice & 8 != 0;
+            if choice & 16 != 0 {
+                config.receiver.delayed_ack = DelayedAck::Off;
+            }
+            if choice & 32 != 0 {
+                config.sender.recovery = bentpipe_tcp::Recovery::Sack;
+            }
+            config.sender.prr = choice & 64 != 0;
+        });
         let config = Arc::new(config);
         let mut stack = Stack::new(StackConfig {
             addresses: vec![local(false), local(true)],

@@ -40,7 +40,10 @@ fn main() {
 fn config() -> Config {
     let cc = Algorithm::from_name("cubic").expect("it is registered");
     // A larger buffer than the kernel's window only causes cache misses.
-    Config { cc, send_buffer: 4 << 20, ..Config::default() }
+    Config::default().with(|config| {
+        config.sender.cc = cc;
+        config.sender.send_buffer = 4 << 20;
+    })
 }
 
 fn measure(mut driver: Driver, sends: bool, bytes: u64) {

@@ -93,8 +93,8 @@ fn probes_that_a_syn_permitted_are_sent_after_a_cookie_too() {
         let mut world = flooded(101);
         world.keep_seen = true;
         let cc = Algorithm::from_name("peach").expect("it is registered");
-        let client = Config { probe_replies: permitted, ..config() };
-        let ids = world.connected([client, Config { cc, ..config() }], false);
+        let client = config().with(|config| config.receiver.probe_replies = permitted);
+        let ids = world.connected([client, config().with(|config| config.sender.cc = cc)], false);
         assert_eq!(world.stacks[1].counters().cookies_redeemed, 1);
         let data = pattern(1, 100_000);
         world.exchange(ids, [&[], &data], Duration::from_secs(60));
@@ -525,8 +525,10 @@ fn one_host_leaves_a_fifth_of_the_memory_to_others() {
 #[test]
 fn a_byte_at_the_end_of_a_wide_window_takes_a_chunk() {
     let mut world = World::plain();
-    let wide =
-        Config { receive_window: bentpipe_tcp::ReceiveWindow::Fixed(1 << 30), timestamps: false, ..config() };
+    let wide = config().with(|config| {
+        config.receiver.receive_window = bentpipe_tcp::ReceiveWindow::Fixed(1 << 30);
+        config.timestamps = false;
+    });
     world.stacks[1].listen(PORT, Arc::new(wide));
     let options =
         Options { mss: Some(1460), window_scale: Some(14), sack_permitted: true, ..Options::default() };
@@ -675,8 +677,9 @@ fn data_of_a_syn_is_read_once_the_connection_is_established() {
 fn a_blind_syn_does_not_switch_probes_on() {
     let mut world = World::plain();
     world.keep_seen = true;
-    let silent = Config { probe_replies: false, ..config() };
-    let sender = Config { cc: bentpipe_cc::Algorithm::from_name("star").unwrap(), ..config() };
+    let silent = config().with(|config| config.receiver.probe_replies = false);
+    let sender =
+        config().with(|config| config.sender.cc = bentpipe_cc::Algorithm::from_name("star").unwrap());
     let ids = world.connected([silent, sender], false);
     let ends = world.stacks[0].ends(ids[0]).unwrap();
     let options = Options { permitted: Some((true, 0)), ..Options::default() };

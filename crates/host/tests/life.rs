@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use bentpipe_base::Duration;
 use bentpipe_host::Unopened;
-use bentpipe_tcp::{Config, Events, ReceiveWindow, State};
+use bentpipe_tcp::{Events, ReceiveWindow, State};
 use common::{PORT, Weather, World, address, config, millis, pattern, read};
 
 fn events(world: &mut World, end: usize) -> Events {
@@ -51,7 +51,7 @@ fn an_aborted_connection_resets_its_peer() {
 
 #[test]
 fn a_peer_that_vanished_is_given_up() {
-    let patient = Config { user_timeout: Some(Duration::from_secs(20)), ..config() };
+    let patient = config().with(|config| config.lifetime.user_timeout = Some(Duration::from_secs(20)));
     let mut world = World::plain();
     let ids = world.connected([patient, config()], false);
     world.weather = Weather { loss: 1.0, ..Weather::default() };
@@ -65,7 +65,7 @@ fn a_peer_that_vanished_is_given_up() {
 
 #[test]
 fn a_window_that_stays_closed_for_a_minute_is_waited_for() {
-    let narrow = Config { receive_window: ReceiveWindow::Fixed(20_000), ..config() };
+    let narrow = config().with(|config| config.receiver.receive_window = ReceiveWindow::Fixed(20_000));
     let mut world = World::plain();
     let ids = world.connected([config(), narrow], false);
     let data = pattern(1, 100_000);
@@ -85,7 +85,7 @@ fn a_window_that_stays_closed_for_a_minute_is_waited_for() {
 
 #[test]
 fn ports_are_free_again_and_time_wait_gives_way() {
-    let brief = Config { time_wait: millis(500), ..config() };
+    let brief = config().with(|config| config.lifetime.time_wait = millis(500));
     let mut world = World::plain();
     for _ in 0..3 {
         let ids = world.connected([brief.clone(), brief.clone()], false);
@@ -148,7 +148,7 @@ fn ends_are_free_for_another_connection_when_one_is_over() {
 fn numbers_of_the_next_connection_lie_above_those_of_a_fast_one() {
     let mut world = World::plain();
     world.weather = Weather { delay: millis(1), ..Weather::default() };
-    let wide = Config { receive_window: ReceiveWindow::Fixed(1 << 20), ..config() };
+    let wide = config().with(|config| config.receiver.receive_window = ReceiveWindow::Fixed(1 << 20));
     let ids = world.connected([wide.clone(), wide], false);
     let ends = world.stacks[0].ends(ids[0]).unwrap();
     let mut written = 0;
@@ -230,8 +230,11 @@ fn data_for_a_released_connection_resets_it() {
 #[test]
 fn a_later_connection_to_a_host_resumes_from_what_an_earlier_one_found() {
     let window = ReceiveWindow::Fixed(1 << 20);
-    let resuming = Config { careful_resume: Some(Default::default()), receive_window: window, ..config() };
-    let receiving = Config { receive_window: window, ..config() };
+    let resuming = config().with(|config| {
+        config.sender.careful_resume = Some(Default::default());
+        config.receiver.receive_window = window;
+    });
+    let receiving = config().with(|config| config.receiver.receive_window = window);
     let mut world = World::plain();
     let data = pattern(1, 2_000_000);
     let times = [0, 1].map(|_| {

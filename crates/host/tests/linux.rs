@@ -266,7 +266,7 @@ fn pattern(len: usize) -> Vec<u8> {
 }
 
 fn config(cc: &str) -> Config {
-    Config { cc: Algorithm::from_name(cc).expect("it is registered"), ..Config::default() }
+    Config::default().with(|config| config.sender.cc = Algorithm::from_name(cc).expect("it is registered"))
 }
 
 /// A hostile link, and the data that both ends send over it at once.

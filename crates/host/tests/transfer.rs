@@ -38,10 +38,10 @@ fn streams_arrive_whole_whatever_options_there_are() {
     for ours in [
         Config { timestamps: false, ..all.clone() },
         Config { window_scaling: false, ..all.clone() },
-        Config { recovery: Recovery::NewReno, ..all.clone() },
+        all.clone().with(|config| config.sender.recovery = Recovery::NewReno),
         Config { ecn: EcnMode::Classic, mss: 500, ..all.clone() },
         Config { ecn: EcnMode::Accurate, ..all.clone() },
-        Config { receive_window: ReceiveWindow::Fixed(3000), ..all.clone() },
+        all.clone().with(|config| config.receiver.receive_window = ReceiveWindow::Fixed(3000)),
     ] {
         let mut world = World::plain();
         world.weather = Weather { loss: 0.01, ..Weather::default() };
@@ -107,7 +107,7 @@ fn segments_are_as_large_as_the_device_takes_and_not_cut_in_two() {
 fn what_is_discarded_opens_the_window_at_once() {
     let mut world = World::plain();
     world.keep_seen = true;
-    let narrow = Config { receive_window: ReceiveWindow::Fixed(2 * 1448), ..config() };
+    let narrow = config().with(|config| config.receiver.receive_window = ReceiveWindow::Fixed(2 * 1448));
     let ids = world.connected([config(), narrow], false);
     let now = world.now;
     world.stacks[0].write(now, ids[0], &pattern(1, 10_000));
@@ -129,7 +129,7 @@ fn a_packet_for_a_device_that_cuts_is_as_long_as_ip_can_say() {
         let offload = |end| StackConfig { offload: true, ..stack_config(end) };
         let mut world = World::new([offload(0), offload(1)], 1);
         world.keep_seen = true;
-        let ours = Config { initial_window: InitialWindow::Segments(100), ..config() };
+        let ours = config().with(|config| config.sender.initial_window = InitialWindow::Segments(100));
         let ids = world.connected([ours, config()], false);
         let data = pattern(1, 45 * 1448 + rest);
         let got = world.exchange(ids, [&data, &[]], Duration::from_secs(10));

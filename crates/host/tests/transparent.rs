@@ -238,7 +238,11 @@ fn streams_need_no_copy() {
 
 fn stream_without_copy(send_buffer: u64, limit: u64) {
     let mut world = world();
-    let ids = connected(&mut world, ends(1, false), [Config { send_buffer, ..config() }, config()]);
+    let ids = connected(
+        &mut world,
+        ends(1, false),
+        [config().with(|config| config.sender.send_buffer = send_buffer), config()],
+    );
     world.stacks[0].set_send_limit(ids[0], limit);
     let data = pattern(6, 1_000_000);
     let (mut rest, mut got, mut step) = (&data[..], Vec::new(), 0_usize);
@@ -283,7 +287,7 @@ fn stream_without_copy(send_buffer: u64, limit: u64) {
 /// The packet filter that directs packets here is informed when they are no longer wanted.
 #[test]
 fn the_ends_of_what_is_over_are_told() {
-    let brief = Config { time_wait: millis(500), ..config() };
+    let brief = config().with(|config| config.lifetime.time_wait = millis(500));
     let mut world = world();
     let ids = connected(&mut world, ends(5, true), [brief.clone(), brief]);
     let _ = world.exchange(ids, [b"question", b"answer"], Duration::from_secs(5));

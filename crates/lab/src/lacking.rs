@@ -17,7 +17,7 @@ pub fn lacking(scenario: &Scenario) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     let (own, world) = (own_algorithms(), &scenario.name);
     for flow in &scenario.flows {
-        let name = flow.sender.cc.name();
+        let name = flow.sender.sender.cc.name();
         // An external algorithm may need a memory, but its behaviour without one is unknown.
         if own.iter().any(|own| own.name == name) {
             continue;
@@ -25,7 +25,7 @@ pub fn lacking(scenario: &Scenario) -> Vec<String> {
         let missing = ROUTERS.iter().find(|(cc, kind, _)| *cc == name && !has_node(scenario, kind));
         let router = missing
             .map(|(_, kind, left)| format!("{name} finds no node of kind \"{kind}\" in {world}: {left}"));
-        let forgets = flow.sender.cc.remembers() && !has_history(scenario, flow);
+        let forgets = flow.sender.sender.cc.remembers() && !has_history(scenario, flow);
         let history = forgets.then(|| {
             format!(
                 "{name} finds no earlier connection between the same hosts in {world}: it behaves like Reno's window (sack)"
@@ -36,7 +36,7 @@ pub fn lacking(scenario: &Scenario) -> Vec<String> {
                 "{name} needs pacing, which the hosts of {world} do not do: --set tcp.pacing=algorithm switches it on"
             )
         });
-        let resumes = flow.sender.careful_resume.is_some();
+        let resumes = flow.sender.sender.careful_resume.is_some();
         let capacity = (resumes && !has_history(scenario, flow)).then(|| {
             format!("Careful Resume finds no earlier connection between the same hosts in {world}: it changes nothing")
         });

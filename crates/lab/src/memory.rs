@@ -43,8 +43,8 @@ pub fn estimate(scenario: &Scenario) -> u64 {
     }
     let flows = scenario.flows.iter();
     let (flow_count, windows) = flows.fold((0_u64, 0_u64), |(count, windows), flow| {
-        let bytes = flow.receiver.receive_window.limit();
-        let window = bytes.min(flow.sender.send_buffer) / u64::from(flow.sender.mss.max(1)) + 10;
+        let bytes = flow.receiver.receiver.receive_window.limit();
+        let window = bytes.min(flow.sender.sender.send_buffer) / u64::from(flow.sender.mss.max(1)) + 10;
         (count + u64::from(flow.count), windows.saturating_add(u64::from(flow.count).saturating_mul(window)))
     });
     bytes

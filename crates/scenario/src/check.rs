@@ -121,7 +121,7 @@ impl Checker<'_> {
         let path = format!("flow.{}", flow.name);
         self.node_group(&flow.from, format!("{path}.from"), true);
         self.node_group(&flow.to, format!("{path}.to"), true);
-        let rto = &flow.sender.rto;
+        let rto = &flow.sender.sender.rto;
         if rto.floor > rto.ceiling {
             let found = format!("a floor of {} above the ceiling of {}", rto.floor, rto.ceiling);
             let own = format!("{path}.tcp.rto");

@@ -14,8 +14,15 @@ use crate::error::Error;
 pub fn connection_config<'a>(cc: &str, settings: impl IntoIterator<Item = &'a str>) -> Result<Config, Error> {
     let (algorithm, recovery) = crate::resolve_cc(cc)?;
     let usual = Config::default();
-    let recovery = recovery.unwrap_or(usual.recovery);
-    changed_config(Config { cc: algorithm, recovery, ..usual }, cc, settings)
+    let recovery = recovery.unwrap_or(usual.sender.recovery);
+    changed_config(
+        usual.with(|config| {
+            config.sender.cc = algorithm;
+            config.sender.recovery = recovery;
+        }),
+        cc,
+        settings,
+    )
 }
 
 /// Returns `base` with changes as in [`connection_config`]; `cc` is the name of its algorithm.
@@ -44,12 +51,15 @@ mod tests {
     fn settings_are_those_of_a_scenario() {
         let settings = ["tcp.ecn=true", "tcp.user-timeout=20 s", "tcp.receive-window=64 segments"];
         let config = connection_config("newreno", settings).unwrap();
-        assert_eq!((config.cc.name(), config.recovery), ("reno", Recovery::NewReno));
+        assert_eq!((config.sender.cc.name(), config.sender.recovery), ("reno", Recovery::NewReno));
         assert_eq!(config.ecn, EcnMode::Classic);
-        assert_eq!(config.user_timeout, Some(Duration::from_secs(20)));
-        assert_eq!(config.receive_window.limit(), 64 * 1448);
+        assert_eq!(config.lifetime.user_timeout, Some(Duration::from_secs(20)));
+        assert_eq!(config.receiver.receive_window.limit(), 64 * 1448);
         let with_parameter = connection_config("peach", ["cc.mode=safe"]).unwrap();
-        assert_ne!(with_parameter.cc, connection_config("peach", ["cc.mode=paper"]).unwrap().cc);
+        assert_ne!(
+            with_parameter.sender.cc,
+            connection_config("peach", ["cc.mode=paper"]).unwrap().sender.cc
+        );
     }
 
     #[test]

@@ -329,14 +329,14 @@ impl Esp {
 impl FlowGroup {
     /// Sets algorithm and recovery of both ends; a receiver's own recovery is kept.
     pub(crate) fn set_ends(&mut self, algorithm: Algorithm, recovery: Recovery) {
-        let alike = self.receiver.recovery == self.sender.recovery;
+        let alike = self.receiver.sender.recovery == self.sender.sender.recovery;
         let sender = Arc::make_mut(&mut self.sender);
-        sender.cc = algorithm.clone();
-        sender.recovery = recovery;
+        sender.sender.cc = algorithm.clone();
+        sender.sender.recovery = recovery;
         let receiver = Arc::make_mut(&mut self.receiver);
-        receiver.cc = algorithm;
+        receiver.sender.cc = algorithm;
         if alike {
-            receiver.recovery = recovery;
+            receiver.sender.recovery = recovery;
         }
     }
 

@@ -19,7 +19,7 @@ impl Scenario {
         let defaults = self.flows.first().map(|flow| {
             let mut config = Config::clone(&flow.sender);
             let (mut header_bytes, mss) = (flow.header_bytes, config.mss);
-            config.recovery = flow.default_recovery;
+            config.sender.recovery = flow.default_recovery;
             Node::computed(Value::Table(form::show(|form| {
                 sender_tcp(form, &mut config, &mut header_bytes, mss);
             })))

@@ -14,7 +14,7 @@ fn scenario(name: &str, change: &str) -> Result<Scenario, Error> {
 }
 
 fn algorithm(scenario: &Scenario) -> Algorithm {
-    scenario.flows[0].sender.cc.clone()
+    scenario.flows[0].sender.sender.cc.clone()
 }
 
 /// Returns the names of the algorithm's parameters.

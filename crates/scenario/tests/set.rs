@@ -98,17 +98,22 @@ fn connections_by_default_by_group_and_by_end() {
     ])
     .unwrap();
     let flow = &scenario.flows[0];
-    assert_eq!(flow.sender.receive_window, ReceiveWindow::Fixed(64_000));
-    assert_eq!((flow.sender.recovery, flow.receiver.recovery), (Recovery::Sack, Recovery::Sack));
-    assert_eq!(flow.sender.delayed_ack, DelayedAck::Off);
-    let DelayedAck::On { timer, .. } = flow.receiver.delayed_ack else { panic!("a timer turns it on") };
+    assert_eq!(flow.sender.receiver.receive_window, ReceiveWindow::Fixed(64_000));
+    assert_eq!(
+        (flow.sender.sender.recovery, flow.receiver.sender.recovery),
+        (Recovery::Sack, Recovery::Sack)
+    );
+    assert_eq!(flow.sender.receiver.delayed_ack, DelayedAck::Off);
+    let DelayedAck::On { timer, .. } = flow.receiver.receiver.delayed_ack else {
+        panic!("a timer turns it on")
+    };
     assert_eq!(timer, Duration::from_millis(200));
 }
 
 #[test]
 fn segments_are_those_of_the_flow_even_if_the_default_counts_them() {
     let scenario = set(&["tcp.receive-window=64 segments", "flow.bulk.tcp.mss=500 bytes"]).unwrap();
-    assert_eq!(scenario.flows[0].receiver.receive_window, ReceiveWindow::Fixed(32_000));
+    assert_eq!(scenario.flows[0].receiver.receiver.receive_window, ReceiveWindow::Fixed(32_000));
 }
 
 #[test]
@@ -116,10 +121,12 @@ fn algorithms_and_their_parameters() {
     let scenario = set(&["flow.bulk.cc=cubic", "flow.bulk.cc.beta=0.5"]).unwrap();
     let flow = &scenario.flows[0];
     assert_eq!(flow.cc, "cubic");
-    let bentpipe_cc::Algorithm::Cubic(cubic) = &flow.sender.cc else { panic!("{:?}", flow.sender.cc) };
+    let bentpipe_cc::Algorithm::Cubic(cubic) = &flow.sender.sender.cc else {
+        panic!("{:?}", flow.sender.sender.cc)
+    };
     assert_eq!(cubic.beta, 0.5);
     let renamed = set(&["flow.bulk.cc={ name = \"cubic\", beta = 0.5 }", "flow.bulk.cc=newreno"]).unwrap();
-    assert_eq!(renamed.flows[0].sender.recovery, Recovery::NewReno);
+    assert_eq!(renamed.flows[0].sender.sender.recovery, Recovery::NewReno);
 }
 
 #[test]
@@ -129,7 +136,7 @@ fn cc_changes_the_groups_under_comparison_only() {
     let scenario = draft.scenario().unwrap();
     let names: Vec<_> = scenario.flows.iter().map(|flow| (flow.name.as_str(), flow.cc.as_str())).collect();
     assert_eq!(names, [("bulk", "cubic"), ("newreno", "newreno")]);
-    assert_eq!(scenario.flows[0].sender.recovery, Recovery::Sack, "as the scenario's tcp table says");
+    assert_eq!(scenario.flows[0].sender.sender.recovery, Recovery::Sack, "as the scenario's tcp table says");
 
     let mut typed = builtin("geo-fairness").unwrap();
     typed.set_algorithm(bentpipe_cc::Algorithm::from_name("cubic").unwrap());
@@ -143,9 +150,9 @@ fn cc_keeps_the_parameters_of_the_command_line_and_forgets_those_of_the_file() {
     draft.set("flow.bulk.cc.beta=0.5").unwrap();
     draft.set_cc("cubic+sack").unwrap();
     let scenario = draft.scenario().unwrap();
-    let bentpipe_cc::Algorithm::Cubic(cubic) = &scenario.flows[0].sender.cc else { panic!("cubic") };
+    let bentpipe_cc::Algorithm::Cubic(cubic) = &scenario.flows[0].sender.sender.cc else { panic!("cubic") };
     assert_eq!((cubic.c, cubic.beta), (0.4, 0.5));
-    assert_eq!(scenario.flows[0].sender.recovery, Recovery::Sack);
+    assert_eq!(scenario.flows[0].sender.sender.recovery, Recovery::Sack);
 }
 
 #[test]

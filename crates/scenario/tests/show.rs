@@ -31,7 +31,7 @@ fn every_algorithm_with_its_parameters() {
         draft.set_cc(&name).unwrap();
         let scenario = draft.scenario().unwrap();
         check_round_trip(&scenario);
-        assert_eq!(scenario.flows[0].sender.cc, resolve_cc(&name).unwrap().0);
+        assert_eq!(scenario.flows[0].sender.sender.cc, resolve_cc(&name).unwrap().0);
     }
 }
 

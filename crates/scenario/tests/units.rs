@@ -21,7 +21,7 @@ fn rate(text: &str) -> u64 {
 }
 
 fn send_buffer(text: &str) -> u64 {
-    set(&[&format!("tcp.send-buffer={text}")]).unwrap().flows[0].sender.send_buffer
+    set(&[&format!("tcp.send-buffer={text}")]).unwrap().flows[0].sender.sender.send_buffer
 }
 
 #[test]
@@ -169,19 +169,19 @@ fn traffic() {
 #[test]
 fn settings_of_a_connection() {
     let of = |argument: &str| set(&[&format!("tcp.{argument}")]).unwrap().flows[0].sender.clone();
-    assert_eq!(of("initial-window=rfc3390").initial_window, InitialWindow::Rfc3390);
-    assert_eq!(of("initial-window=4 segments").initial_window, InitialWindow::Segments(4));
-    assert_eq!(of("initial-ssthresh=infinite").initial_ssthresh, None);
-    assert_eq!(of("initial-ssthresh=32.5 segments").initial_ssthresh, Some(32.5));
-    assert_eq!(of("max-burst=4 segments").max_burst, Some(4));
-    assert_eq!(of("user-timeout=2 min").user_timeout, Some(Duration::from_secs(120)));
-    assert_eq!(of("pacing=off").pacing, Pacing::Off);
+    assert_eq!(of("initial-window=rfc3390").sender.initial_window, InitialWindow::Rfc3390);
+    assert_eq!(of("initial-window=4 segments").sender.initial_window, InitialWindow::Segments(4));
+    assert_eq!(of("initial-ssthresh=infinite").sender.initial_ssthresh, None);
+    assert_eq!(of("initial-ssthresh=32.5 segments").sender.initial_ssthresh, Some(32.5));
+    assert_eq!(of("max-burst=4 segments").sender.max_burst, Some(4));
+    assert_eq!(of("user-timeout=2 min").lifetime.user_timeout, Some(Duration::from_secs(120)));
+    assert_eq!(of("pacing=off").sender.pacing, Pacing::Off);
     let gains = Pacing::Window { slow_start_gain: 2.0, avoidance_gain: 1.0 };
-    assert_eq!(of("pacing={ kind = \"window\", avoidance-gain = 1 }").pacing, gains);
+    assert_eq!(of("pacing={ kind = \"window\", avoidance-gain = 1 }").sender.pacing, gains);
     let window = ReceiveWindow::Auto { initial: 128 << 10, limit: 16 << 20 };
-    assert_eq!(of("receive-window={ kind = \"auto\", limit = \"16 MiB\" }").receive_window, window);
+    assert_eq!(of("receive-window={ kind = \"auto\", limit = \"16 MiB\" }").receiver.receive_window, window);
     let keep_alive =
         KeepAlive { idle: Duration::from_secs(60), interval: Duration::from_secs(75), probes: 9 };
-    assert_eq!(of("keep-alive.idle=60 s").keep_alive, Some(keep_alive));
-    assert_eq!(of("rto.floor=1 s").rto.floor, Duration::from_secs(1));
+    assert_eq!(of("keep-alive.idle=60 s").lifetime.keep_alive, Some(keep_alive));
+    assert_eq!(of("rto.floor=1 s").sender.rto.floor, Duration::from_secs(1));
 }

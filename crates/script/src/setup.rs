@@ -115,7 +115,7 @@ impl Setup {
     pub fn config(&self) -> Result<Config, String> {
         let base = connection_config(&self.cc, []).map_err(|error| error.to_string())?;
         // Probe replies are off: no RFC defines them, and their option would be in each SYN.
-        let base = Config { probe_replies: false, ..base };
+        let base = base.with(|config| config.receiver.probe_replies = false);
         changed_config(base, &self.cc, self.changes.iter().map(String::as_str))
             .map_err(|error| error.to_string())
     }
@@ -209,7 +209,7 @@ mod tests {
         setup.command("sysctl -q net.ipv4.tcp_ecn=1 net.ipv4.tcp_wmem=\"4096 16384 50000\"").unwrap();
         let config = setup.config().unwrap();
         assert_eq!(config.ecn, EcnMode::Classic);
-        assert_eq!(config.send_buffer, 50_000);
+        assert_eq!(config.sender.send_buffer, 50_000);
         assert!(setup.command("tc qdisc show").is_err());
         assert!(setup.command("sysctl -q net.ipv4.tcp_pixie_dust=1").is_err());
     }

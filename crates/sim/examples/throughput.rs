@@ -18,7 +18,7 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::{Algorithm, CongestionControl, Custom, Start};
 use bentpipe_scenario::{Idle, Scenario, Traffic};
 use bentpipe_sim::{RunOptions, run};
-use bentpipe_tcp::{Config, ReceiveWindow, Recovery};
+use bentpipe_tcp::{ReceiveWindow, Recovery};
 use steady::{LARGE, Steady};
 
 /// CPU time of this process in user mode, in seconds.
@@ -68,12 +68,11 @@ fn measure(name: &str, (scenario, seeds): (&Scenario, u32), bare_kib: f64) {
 fn wide(loss: f64, duration: Duration) -> Scenario {
     let gbps = Rate::from_mbps(1000);
     let build = |_: &Start| -> Box<dyn CongestionControl> { Box::new(Steady(LARGE)) };
-    let config = Config {
-        cc: Algorithm::Custom(Custom::new("steady", build)),
-        recovery: Recovery::Rack,
-        receive_window: ReceiveWindow::Fixed(512 << 20),
-        ..common::paper_tcp(u64::from(LARGE) * 4)
-    };
+    let config = common::paper_tcp(u64::from(LARGE) * 4).with(|config| {
+        config.sender.cc = Algorithm::Custom(Custom::new("steady", build));
+        config.sender.recovery = Recovery::Rack;
+        config.receiver.receive_window = ReceiveWindow::Fixed(512 << 20);
+    });
     let bulk = common::flows("bulk", 1, Traffic::Bulk, config);
     common::Dumbbell::geo(1, (gbps, gbps), 2 * LARGE).with_loss(loss).scenario(duration, vec![bulk])
 }

@@ -282,11 +282,11 @@ impl World {
 
     /// The configuration with the memory of the pair of hosts, if the algorithm has a use for it.
     pub fn remembering(&mut self, sender: &Arc<Config>, hosts: (NodeId, NodeId)) -> Arc<Config> {
-        if !sender.remembers() || sender.memory.is_some() {
+        if !sender.remembers() || sender.sender.memory.is_some() {
             return sender.clone();
         }
         let memory = self.memories.entry(hosts).or_default().clone();
-        Arc::new(Config { memory: Some(memory), ..Config::clone(sender) })
+        Arc::new(Config::clone(sender).with(|config| config.sender.memory = Some(memory)))
     }
 
     pub fn add_route(
@@ -430,7 +430,9 @@ impl Flow {
 fn sender_config(group: &FlowGroup) -> Arc<Config> {
     match group.traffic {
         // An endless source never waits for room, which saves a call into the connection per ACK.
-        Traffic::Bulk => Arc::new(Config { send_buffer: u64::MAX / 4, ..(*group.sender).clone() }),
+        Traffic::Bulk => {
+            Arc::new((*group.sender).clone().with(|config| config.sender.send_buffer = u64::MAX / 4))
+        }
         _ => group.sender.clone(),
     }
 }
@@ -445,12 +447,12 @@ pub(crate) fn receiver_config(group: &FlowGroup) -> Arc<Config> {
 
 /// The configuration of a receiver with the receiver half that the algorithm of its sender asks for, if it has one.
 pub(crate) fn with_receiver_half(receiver: &Arc<Config>, sender: &Config) -> Arc<Config> {
-    let name = sender.cc.name();
+    let name = sender.sender.cc.name();
     let half = REGISTRY.iter().find(|entry| entry.name == name).and_then(|entry| entry.receiver);
     match half {
-        Some(ReceiverHalf { number, build }) if receiver.reflection.is_none() => {
+        Some(ReceiverHalf { number, build }) if receiver.receiver.reflection.is_none() => {
             let reflection = Some(Reflection { number, build });
-            Arc::new(Config { reflection, ..(**receiver).clone() })
+            Arc::new((**receiver).clone().with(|config| config.receiver.reflection = reflection))
         }
         _ => receiver.clone(),
     }

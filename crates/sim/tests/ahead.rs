@@ -24,12 +24,11 @@ fn pick<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
 }
 
 fn random_tcp(rng: &mut Rng) -> Config {
-    Config {
-        recovery: pick(rng, &[Recovery::Sack, Recovery::NewReno, Recovery::Rack]),
-        delayed_ack: pick(rng, &[DelayedAck::Off, Config::default().delayed_ack]),
-        timestamps: rng.chance(0.5),
-        ..paper_tcp(pick(rng, &[4, 16, 64]))
-    }
+    paper_tcp(pick(rng, &[4, 16, 64])).with(|config| {
+        config.sender.recovery = pick(rng, &[Recovery::Sack, Recovery::NewReno, Recovery::Rack]);
+        config.receiver.delayed_ack = pick(rng, &[DelayedAck::Off, Config::default().receiver.delayed_ack]);
+        config.timestamps = rng.chance(0.5);
+    })
 }
 
 fn random_flows(rng: &mut Rng, number: u32) -> FlowGroup {
@@ -187,11 +186,11 @@ fn nor_whether_packets_were() {
 fn not_even_where_everything_happens_at_the_same_time() {
     for (acks, mbps, delay) in [
         (DelayedAck::Off, 16, 273),
-        (Config::default().delayed_ack, 16, 273),
-        (Config::default().delayed_ack, 10, 30),
+        (Config::default().receiver.delayed_ack, 16, 273),
+        (Config::default().receiver.delayed_ack, 10, 30),
     ] {
         let rate = Rate::from_mbps(mbps);
-        let tcp = Config { delayed_ack: acks, ..paper_tcp(16) };
+        let tcp = paper_tcp(16).with(|config| config.receiver.delayed_ack = acks);
         let groups = vec![
             flows("bulk", 12, Traffic::Bulk, tcp.clone()),
             flows("file", 12, Traffic::File { bytes: 50_000 }, tcp),
@@ -207,7 +206,8 @@ fn not_even_where_everything_happens_at_the_same_time() {
 #[test]
 fn nor_where_packets_arrive_when_it_is_time_for_others_to_go_on() {
     let rate = Rate::from_mbps(8);
-    let tcp = Config { delayed_ack: Config::default().delayed_ack, ..paper_tcp(16) };
+    let tcp =
+        paper_tcp(16).with(|config| config.receiver.delayed_ack = Config::default().receiver.delayed_ack);
     let cbr = Traffic::Cbr { rate: Rate::from_bps(200_000), packet_bytes: 1000, spacing: Spacing::Even };
     let groups = vec![flows("bulk", 4, Traffic::Bulk, tcp.clone()), flows("cbr", 2, cbr, tcp)];
     let mut dumbbell = Dumbbell::geo(2, (rate, rate), 20);
@@ -240,9 +240,10 @@ fn nor_where_links_change_from_one_flow_to_another() {
 fn an_algorithm_that_panics_on_one_of_two_threads_is_the_cause_that_is_told() {
     let build = |start: &Start| -> Box<dyn CongestionControl> {
         assert!(!start.seed.is_multiple_of(8), "on purpose");
-        paper_tcp(16).cc.build(start)
+        paper_tcp(16).sender.cc.build(start)
     };
-    let config = Config { cc: Algorithm::Custom(Custom::new("broken", build)), ..paper_tcp(16) };
+    let config =
+        paper_tcp(16).with(|config| config.sender.cc = Algorithm::Custom(Custom::new("broken", build)));
     let rate = Rate::from_mbps(16);
     let bulk = flows("bulk", 40, Traffic::Bulk, config);
     let scenario = Dumbbell::geo(40, (rate, rate), 20).scenario(Duration::from_secs(5), vec![bulk]);

@@ -222,7 +222,7 @@ fn bulk_downloads_ruin_calls_that_share_their_queue() {
 #[test]
 fn connections_that_time_out_while_the_reader_reads_leave_one_place_each() {
     let keep_alive = KeepAlive { idle: ms(2000), interval: ms(1000), probes: 3 };
-    let tcp = Config { keep_alive: Some(keep_alive), ..paper_tcp(1000) };
+    let tcp = paper_tcp(1000).with(|config| config.lifetime.keep_alive = Some(keep_alive));
     let config = browser::Config { persistent: true, connections: 4, ..browser::Config::default() };
     let flow = flows("flow", 1, Traffic::Web(config), tcp);
     let mut scenario = Dumbbell::geo(1, (Rate::from_mbps(100), Rate::from_mbps(10)), 1000)

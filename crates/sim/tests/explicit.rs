@@ -119,7 +119,8 @@ fn fuzzy_marks_keep_a_queue_from_overflowing() {
 
 /// 10 Mbit/s over a GEO satellite behind a node of `kind`, for flows of this algorithm.
 fn shared(kind: NodeKind, cc: &str, loss: f64) -> Scenario {
-    let tcp = Config { cc: Algorithm::from_name(cc).expect("registered"), ..paper_tcp(2_000) };
+    let tcp =
+        paper_tcp(2_000).with(|config| config.sender.cc = Algorithm::from_name(cc).expect("registered"));
     let mut bulk = flows("bulk", 4, Traffic::Bulk, tcp);
     bulk.stagger = Duration::from_secs(2);
     let dumbbell = Dumbbell::geo(4, (Rate::from_mbps(100), Rate::from_mbps(10)), 350).with_loss(loss);
@@ -210,7 +211,7 @@ fn dvegas_beside_its_queue_does_not_overflow_it_and_ignores_noise() {
 
 /// Two Mbit/s over a GEO satellite for one flow, with these kinds of nodes before and behind the satellite.
 fn told(cc: Algorithm, kinds: [NodeKind; 2], satellite: impl FnOnce(&mut LinkConfig)) -> Scenario {
-    let tcp = Config { cc, ..paper_tcp(300) };
+    let tcp = paper_tcp(300).with(|config| config.sender.cc = cc);
     let bulk = flows("bulk", 1, Traffic::Bulk, tcp);
     let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(2)), 300);
     let mut scenario = dumbbell.scenario(Duration::from_secs(100), vec![bulk]);
@@ -281,12 +282,15 @@ fn errors_that_the_ground_station_tells_of_cost_no_window() {
 #[test]
 fn scps_tp_fills_a_link_whose_way_back_is_a_thousandth_of_it_though_packets_are_lost() {
     let run = |recovery| {
-        let config = scps_tp::Config {
+        let law = scps_tp::Config {
             congestion: scps_tp::Congestion::RateOnly,
             rate_bps: 4.7e6,
             ..scps_tp::Config::default()
         };
-        let tcp = Config { cc: scps(config), recovery, ..paper_tcp(2_000) };
+        let tcp = paper_tcp(2_000).with(|config| {
+            config.sender.cc = scps(law);
+            config.sender.recovery = recovery;
+        });
         let bulk = flows("bulk", 1, Traffic::Bulk, tcp);
         let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(5)), 100).with_loss(1e-3);
         let mut scenario = dumbbell.scenario(Duration::from_secs(100), vec![bulk]);
@@ -314,12 +318,16 @@ fn scps_tp_fills_a_link_whose_way_back_is_a_thousandth_of_it_though_packets_are_
 #[test]
 fn best_effort_gives_up_little_and_counts_it() {
     let run = |best_effort| {
-        let config = scps_tp::Config {
+        let law = scps_tp::Config {
             default_cause: scps_tp::DefaultCause::Corruption,
             congestion: scps_tp::Congestion::VanJacobson,
             ..scps_tp::Config::default()
         };
-        let tcp = Config { cc: scps(config), recovery: Recovery::Snack, best_effort, ..paper_tcp(300) };
+        let tcp = paper_tcp(300).with(|config| {
+            config.sender.cc = scps(law);
+            config.sender.recovery = Recovery::Snack;
+            config.receiver.best_effort = best_effort;
+        });
         let bulk = flows("bulk", 1, Traffic::Bulk, tcp);
         let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(5)), 300).with_loss(2e-2);
         verified(&dumbbell.scenario(Duration::from_secs(60), vec![bulk])).flows.remove(0)

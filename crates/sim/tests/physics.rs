@@ -9,7 +9,7 @@ use bentpipe_net::{Limit, LinkConfig, LossConfig, LossModel, QueueConfig};
 use bentpipe_outcome::{Outcome, Series};
 use bentpipe_scenario::{FlowGroup, Idle, Scenario, Traffic};
 use bentpipe_sim::{RunOptions, run};
-use bentpipe_tcp::{Config, InitialWindow, ReceiveWindow, Recovery};
+use bentpipe_tcp::{InitialWindow, ReceiveWindow, Recovery};
 use common::{Dumbbell, drop_tail, flows, hosts, links, ms, paper_tcp};
 
 /// A packet on the wire and its payload.
@@ -40,7 +40,7 @@ fn geo_link(buffer: u32) -> LinkConfig {
 fn a_lossless_bulk_flow_fills_the_link() {
     for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack] {
         // A window of twice the BDP, and queue space for all of it.
-        let tcp = Config { recovery, ..paper_tcp(2_000) };
+        let tcp = paper_tcp(2_000).with(|config| config.sender.recovery = recovery);
         let world = |secs| {
             pair(
                 geo_link(5_000),
@@ -93,7 +93,7 @@ fn reno_under_random_loss_follows_the_square_root_law() {
 fn slow_start_takes_as_long_as_the_peach_paper_says() {
     for rate_mbps in [1, 10, 50] {
         let link = LinkConfig::new(Rate::from_mbps(rate_mbps), ms(275), drop_tail(100_000));
-        let tcp = Config { initial_window: InitialWindow::Segments(1), ..paper_tcp(20_000) };
+        let tcp = paper_tcp(20_000).with(|config| config.sender.initial_window = InitialWindow::Segments(1));
         let bulk = flows("bulk", 1, Traffic::Bulk, tcp);
         let options = RunOptions { record: true, ..RunOptions::default() };
         let result = run(&pair(link, Duration::from_secs(20), vec![bulk]), &options).expect("a world");
@@ -232,7 +232,7 @@ fn series_are_bounded_and_agree_with_the_outcome() {
 #[test]
 fn the_receive_window_may_be_smaller_than_a_segment() {
     let tcp = paper_tcp(64);
-    let receiver = Config { receive_window: ReceiveWindow::Fixed(500), ..tcp.clone() };
+    let receiver = tcp.clone().with(|config| config.receiver.receive_window = ReceiveWindow::Fixed(500));
     let mut file = flows("file", 1, Traffic::File { bytes: 10_000 }, tcp);
     file.receiver = Arc::new(receiver);
     let outcome = verified(&pair(geo_link(50), Duration::from_secs(1_000), vec![file]));

@@ -67,7 +67,10 @@ fn a_split_is_worth_what_the_algorithm_behind_it_is_worth() {
 
 /// 5 ms to the proxy, 255 ms from there, 50 segments.
 fn short_world() -> Scenario {
-    let tcp = Config { mss: 1000, initial_window: InitialWindow::Segments(1), ..paper_tcp(100) };
+    let tcp = paper_tcp(100).with(|config| {
+        config.mss = 1000;
+        config.sender.initial_window = InitialWindow::Segments(1);
+    });
     let file = flows("file", 1, Traffic::File { bytes: 50_000 }, tcp);
     let dumbbell = Dumbbell {
         pairs: 1,
@@ -87,7 +90,7 @@ fn short_file(proxy: Option<&ProxyConfig>) -> Outcome {
 /// Which half is that over the satellite is known by its delay, and that half has the algorithm of its side.
 #[test]
 fn server_first_costs_a_round_trip_in_front_of_the_proxy() {
-    let tcp = Config { initial_window: InitialWindow::Segments(64), ..paper_tcp(100) };
+    let tcp = paper_tcp(100).with(|config| config.sender.initial_window = InitialWindow::Segments(64));
     let mut early = proxy(tcp, None);
     early.split.satellite = Side { cc: "hybla".into(), ..Side::default() };
     early.split.clients = Side { cc: "vegas".into(), ..Side::default() };
@@ -125,7 +128,9 @@ fn the_proxy_must_not_slow_start_itself() {
     let seconds = |outcome: &Outcome| outcome.flows[0].completion_s.expect("it ends");
     let end_to_end = seconds(&short_file(None));
     assert!((3.6..3.8).contains(&end_to_end), "{end_to_end}");
-    let window = |segments| Config { initial_window: InitialWindow::Segments(segments), ..paper_tcp(100) };
+    let window = |segments| {
+        paper_tcp(100).with(|config| config.sender.initial_window = InitialWindow::Segments(segments))
+    };
     let timid = seconds(&short_file(Some(&proxy(window(1), None))));
     assert!((3.2..3.6).contains(&timid), "{timid}");
     let bold = seconds(&short_file(Some(&proxy(window(64), None))));
@@ -157,7 +162,7 @@ fn the_buffer_bounds_the_throughput_and_presses_back() {
 
 #[test]
 fn what_a_dead_proxy_had_acknowledged_is_lost_and_reported() {
-    let tcp = Config { user_timeout: Some(Duration::from_secs(10)), ..paper_tcp(100) };
+    let tcp = paper_tcp(100).with(|config| config.lifetime.user_timeout = Some(Duration::from_secs(10)));
     let world = |west: NodeKind, bytes| {
         let file = flows("file", 1, Traffic::File { bytes }, tcp.clone());
         let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(2)), 200);
@@ -186,9 +191,9 @@ fn a_chain_of_proxies_serves_page_after_page() {
     let idle = Idle::Fixed(ms(100));
     let pages = Traffic::Pages { bytes: 19_200, idle, fresh_connection: true };
     let dumbbell = Dumbbell::geo(2, (Rate::from_mbps(10), Rate::from_mbps(10)), 50).with_loss(0.01);
-    let group = flows("web", 2, pages, Config { time_wait: ms(500), ..paper_tcp(64) });
+    let group = flows("web", 2, pages, paper_tcp(64).with(|config| config.lifetime.time_wait = ms(500)));
     let mut scenario = dumbbell.scenario(Duration::from_secs(200), vec![group]);
-    let tcp = Config { time_wait: ms(500), ..paper_tcp(64) };
+    let tcp = paper_tcp(64).with(|config| config.lifetime.time_wait = ms(500));
     scenario.nodes[1].kind = kind(&proxy(tcp.clone(), Some("hybla")));
     scenario.nodes[2].kind = kind(&ProxyConfig { connect: Connect::Late, ..proxy(tcp, None) });
     let outcome = verified(&scenario);
@@ -285,7 +290,7 @@ fn the_buffer_of_a_spoofing_gateway_bounds_the_throughput() {
 
 #[test]
 fn what_a_dead_spoofing_gateway_had_acknowledged_is_lost_and_reported() {
-    let tcp = Config { user_timeout: Some(Duration::from_secs(10)), ..paper_tcp(100) };
+    let tcp = paper_tcp(100).with(|config| config.lifetime.user_timeout = Some(Duration::from_secs(10)));
     let file = flows("file", 1, Traffic::File { bytes: 400_000 }, tcp);
     let dumbbell = Dumbbell::geo(1, (Rate::from_mbps(10), Rate::from_mbps(2)), 2_000);
     let mut scenario = dumbbell.scenario(Duration::from_secs(60), vec![file]);
@@ -314,7 +319,7 @@ fn a_client_and_its_server_are_split_in_both_directions() {
     };
     let end_to_end = seconds(&world(NodeKind::Router));
     assert!((3.64..3.75).contains(&end_to_end), "{end_to_end}");
-    let window = Config { initial_window: InitialWindow::Segments(64), ..paper_tcp(100) };
+    let window = paper_tcp(100).with(|config| config.sender.initial_window = InitialWindow::Segments(64));
     let split = world(kind(&proxy(window.clone(), None)));
     assert!((1.08..1.18).contains(&seconds(&split)), "{}", seconds(&split));
     assert_eq!((split.flows[0].delivered_bytes, split.nodes[0].counters["connections"]), (50_000, 1));
@@ -329,7 +334,7 @@ fn a_client_and_its_server_are_split_in_both_directions() {
 /// Readers, players and fetchers behind two proxies in a row: places in the chains are used again, and all bytes are those that were written.
 #[test]
 fn a_chain_of_proxies_serves_web_video_and_files() {
-    let tcp = Config { time_wait: ms(500), ..paper_tcp(64) };
+    let tcp = paper_tcp(64).with(|config| config.lifetime.time_wait = ms(500));
     let web = Traffic::Web(browser::Config { view_scale: 0.05, ..browser::Config::default() });
     let adaptive = Traffic::Adaptive(adaptive::Config::default());
     let ftp = Traffic::Ftp(fetch::Config {
@@ -363,8 +368,11 @@ fn a_chain_of_proxies_serves_web_video_and_files() {
 fn clients_of_a_dead_proxy_fail() {
     let keep_alive =
         Some(KeepAlive { idle: Duration::from_secs(5), interval: Duration::from_secs(1), probes: 3 });
-    let tcp =
-        Config { user_timeout: Some(Duration::from_secs(5)), keep_alive, syn_retries: 2, ..paper_tcp(64) };
+    let tcp = paper_tcp(64).with(|config| {
+        config.lifetime.user_timeout = Some(Duration::from_secs(5));
+        config.lifetime.keep_alive = keep_alive;
+        config.lifetime.syn_retries = 2;
+    });
     let ftp = fetch::Config {
         mean_bytes: 100_000,
         deviation_bytes: 0,

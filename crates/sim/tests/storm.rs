@@ -201,26 +201,25 @@ impl Dice {
 
     /// Settings shared by both ends of a connection.
     fn common_tcp(&mut self) -> Config {
-        Config {
-            cc: self.algorithm(),
-            mss: self.pick(&[100, 536, 960, 1448, 1460, 1460]),
-            recovery: self.pick(&[
+        Config::default().with(|config| {
+            config.sender.cc = self.algorithm();
+            config.mss = self.pick(&[100, 536, 960, 1448, 1460, 1460]);
+            config.sender.recovery = self.pick(&[
                 Recovery::Reno,
                 Recovery::NewReno,
                 Recovery::Sack,
                 Recovery::Rack,
                 Recovery::Snack,
-            ]),
-            ack_counting: self.pick(&[AckCounting::Segments, AckCounting::Acks]),
-            spurious_timeout: self.pick(&[
+            ]);
+            config.sender.ack_counting = self.pick(&[AckCounting::Segments, AckCounting::Acks]);
+            config.sender.spurious_timeout = self.pick(&[
                 SpuriousTimeout::Off,
                 SpuriousTimeout::FRto,
                 SpuriousTimeout::Eifel,
                 SpuriousTimeout::ENHANCED,
                 SpuriousTimeout::AEN,
-            ]),
-            ..Config::default()
-        }
+            ]);
+        })
     }
 
     fn tcp(&mut self, common: &Config) -> Config {
@@ -241,19 +240,20 @@ impl Dice {
             after_duplicate: self.pick(&[0, 0, 1, 16]),
         };
         let floor = self.pick(&[10, 200, 1000]);
-        Config {
-            prr: self.one_in(2),
-            undo: !self.one_in(4),
-            limited_transmit: self.one_in(2),
-            dup_thresh: self.pick(&[3, 3, 3, 2, 6]),
-            dsack: !self.one_in(4),
-            timestamps: self.one_in(2),
-            window_scaling: !self.one_in(4),
-            ecn: self.pick(&[EcnMode::Off, EcnMode::Classic, EcnMode::Accurate]),
-            nagle: self.one_in(3),
-            delayed_ack: if self.one_in(2) { DelayedAck::Off } else { delayed_ack },
-            ack_delay: self.pick(&[AckDelay::Auto, AckDelay::Paced(AckPace::default()), AckDelay::Counted]),
-            rto: RtoBounds {
+        common.clone().with(|config| {
+            config.sender.prr = self.one_in(2);
+            config.sender.undo = !self.one_in(4);
+            config.sender.limited_transmit = self.one_in(2);
+            config.sender.dup_thresh = self.pick(&[3, 3, 3, 2, 6]);
+            config.receiver.dsack = !self.one_in(4);
+            config.timestamps = self.one_in(2);
+            config.window_scaling = !self.one_in(4);
+            config.ecn = self.pick(&[EcnMode::Off, EcnMode::Classic, EcnMode::Accurate]);
+            config.sender.nagle = self.one_in(3);
+            config.receiver.delayed_ack = if self.one_in(2) { DelayedAck::Off } else { delayed_ack };
+            config.receiver.ack_delay =
+                self.pick(&[AckDelay::Auto, AckDelay::Paced(AckPace::default()), AckDelay::Counted]);
+            config.sender.rto = RtoBounds {
                 initial: self.millis(200, 3_000),
                 floor: Duration::from_millis(floor),
                 margin: Duration::from_millis(self.pick(&[0, 200])),
@@ -261,32 +261,26 @@ impl Dice {
                 tick: Duration::from_millis(self.pick(&[1, 10, 500])),
                 each_sample: self.one_in(2),
                 restart_on_sacks: self.one_in(2),
-            },
-            window_validation: self.pick(&[
-                WindowValidation::Off,
-                WindowValidation::Restart,
-                WindowValidation::Rfc7661,
-            ]),
-            initial_window: self.pick(&[
-                InitialWindow::Segments(1),
-                InitialWindow::Segments(30),
-                InitialWindow::Rfc6928,
-            ]),
-            initial_ssthresh: self.one_in(3).then(|| 2.0 + self.0.uniform() * 60.0),
-            pacing: self.pacing(),
-            receive_window,
-            send_buffer: if self.one_in(4) { self.between(1, 4 * mss) } else { self.between(mss, 1 << 20) },
-            max_burst: self.one_in(4).then(|| self.between(1, 6) as u32),
-            keep_alive: self.one_in(6).then_some(KeepAlive {
+            };
+            config.sender.window_validation =
+                self.pick(&[WindowValidation::Off, WindowValidation::Restart, WindowValidation::Rfc7661]);
+            config.sender.initial_window =
+                self.pick(&[InitialWindow::Segments(1), InitialWindow::Segments(30), InitialWindow::Rfc6928]);
+            config.sender.initial_ssthresh = self.one_in(3).then(|| 2.0 + self.0.uniform() * 60.0);
+            config.sender.pacing = self.pacing();
+            config.receiver.receive_window = receive_window;
+            config.sender.send_buffer =
+                if self.one_in(4) { self.between(1, 4 * mss) } else { self.between(mss, 1 << 20) };
+            config.sender.max_burst = self.one_in(4).then(|| self.between(1, 6) as u32);
+            config.lifetime.keep_alive = self.one_in(6).then_some(KeepAlive {
                 idle: Duration::from_secs(5),
                 interval: Duration::from_secs(1),
                 probes: 20,
-            }),
-            user_timeout: self.one_in(10).then_some(Duration::from_secs(100)),
-            retries: self.between(8, 15) as u32,
-            probe_replies: !self.one_in(4),
-            ..common.clone()
-        }
+            });
+            config.lifetime.user_timeout = self.one_in(10).then_some(Duration::from_secs(100));
+            config.lifetime.retries = self.between(8, 15) as u32;
+            config.receiver.probe_replies = !self.one_in(4);
+        })
     }
 
     fn pacing(&mut self) -> Pacing {
@@ -379,7 +373,8 @@ impl Dice {
             let mut group = self.flow_group(&format!("group{n}"), traffic);
             if let Traffic::File { bytes } = &mut group.traffic {
                 // A window of some bytes per round trip cannot carry a large file in a day.
-                let window = group.sender.send_buffer.min(group.receiver.receive_window.limit());
+                let window =
+                    group.sender.sender.send_buffer.min(group.receiver.receiver.receive_window.limit());
                 *bytes = (*bytes).min(20_000 * window);
             }
             group
@@ -422,7 +417,8 @@ impl Dice {
     fn proxy(&mut self) -> ProxyConfig {
         let common = self.common_tcp();
         let tcp = self.tcp(&common);
-        let side = Side { cc: tcp.cc.name().to_owned(), law: Some(tcp.cc.clone()), ..Side::default() };
+        let side =
+            Side { cc: tcp.sender.cc.name().to_owned(), law: Some(tcp.sender.cc.clone()), ..Side::default() };
         let own = self.one_in(2);
         let split = Split {
             satellite: if own { side } else { Side::default() },
@@ -460,7 +456,7 @@ impl Dice {
                 let proxy = self.proxy();
                 for group in &mut scenario.flows {
                     if let Traffic::File { bytes } = &mut group.traffic {
-                        let window = proxy.split.most_kept().min(proxy.tcp.receive_window.limit());
+                        let window = proxy.split.most_kept().min(proxy.tcp.receiver.receive_window.limit());
                         *bytes = (*bytes).min(20_000 * window);
                     }
                 }
@@ -526,8 +522,9 @@ impl Dice {
             // The report of a bundle may be lost in a datagram; the source stops waiting after two lifetimes.
             group.options.dtn.lifetime = Duration::from_secs(4_000);
             if let Traffic::File { bytes } = &mut group.traffic {
-                *bytes =
-                    (*bytes).min(50 * group.sender.send_buffer.min(group.receiver.receive_window.limit()));
+                *bytes = (*bytes).min(
+                    50 * group.sender.sender.send_buffer.min(group.receiver.receiver.receive_window.limit()),
+                );
             }
         }
     }

@@ -9,7 +9,7 @@ use bentpipe_net::{LossConfig, LossModel, Outage};
 use bentpipe_outcome::Outcome;
 use bentpipe_scenario::{Draft, NodeKind, Scenario, Streaming, Traffic, Transport, builtin};
 use bentpipe_sim::{RunOptions, run};
-use bentpipe_tcp::{Config, InitialWindow};
+use bentpipe_tcp::InitialWindow;
 use bentpipe_transports::dtn::{Convergence, RouterConfig};
 use bentpipe_transports::petra::RelayConfig;
 use common::{Dumbbell, flows, paper_tcp};
@@ -86,7 +86,8 @@ fn streams_of_an_association_do_not_wait_for_each_other() {
         let mut scenario = geo(transport, Traffic::Video { video, stream }, 0.0);
         let numbers = vec![500, 1001, 1502, 2003];
         scenario.links[1].forward.loss = LossConfig::data(LossModel::List { numbers });
-        let config = Config { initial_window: InitialWindow::Segments(200), ..paper_tcp(500) };
+        let config =
+            paper_tcp(500).with(|config| config.sender.initial_window = InitialWindow::Segments(200));
         scenario.flows[0].sender = Arc::new(config);
         outcome(&scenario).flows[0].stream.unwrap().frames_missed
     };

@@ -41,15 +41,14 @@ struct World {
 
 impl World {
     fn new(build: Build, recovery: Recovery, loss: f64) -> Self {
-        let config = Arc::new(Config {
-            cc: Algorithm::Custom(Custom::new("steady", build)),
-            mss: 1000,
-            recovery,
-            delayed_ack: DelayedAck::Off,
-            receive_window: ReceiveWindow::Fixed(BUFFER),
-            send_buffer: BUFFER,
-            ..Config::default()
-        });
+        let config = Arc::new(Config::default().with(|config| {
+            config.sender.cc = Algorithm::Custom(Custom::new("steady", build));
+            config.mss = 1000;
+            config.sender.recovery = recovery;
+            config.receiver.delayed_ack = DelayedAck::Off;
+            config.receiver.receive_window = ReceiveWindow::Fixed(BUFFER);
+            config.sender.send_buffer = BUFFER;
+        }));
         let now = Instant::ZERO + Duration::from_secs(1);
         let ends = [Connection::connect(config.clone(), 1, now), Connection::listen(config, 2)];
         let mut world = Self {

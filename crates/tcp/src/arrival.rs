@@ -55,11 +55,11 @@ impl Connection {
             self.take_data(now, segment);
         } else if segment.seq_len() > 0 && self.state != State::Closed {
             // The peer retransmits data of a finished stream: the ACK was lost.
-            if segment.probe == Probe::No || !self.config.probe_replies {
+            if segment.probe == Probe::No || !self.config.receiver.probe_replies {
                 self.receiver.ack_now();
             }
             if self.state == State::TimeWait {
-                self.timers.life = now + self.config.time_wait;
+                self.timers.life = now + self.config.lifetime.time_wait;
             }
         }
         if self.echo.count(segment) {
@@ -138,7 +138,7 @@ impl Connection {
     /// Handles a probe: it is answered at once whatever it carries, and never counts for delayed ACKs.
     fn take_probe(&mut self, segment: &Segment) {
         if let Probe::Probe(tag) = segment.probe {
-            if self.config.probe_replies {
+            if self.config.receiver.probe_replies {
                 self.receiver.owe_probe_reply(tag);
             } else {
                 self.receiver.ack_now();
@@ -156,7 +156,7 @@ impl Connection {
         }
         let arrival = self.receiver.take(segment.seq, segment.seq_end(), fin);
         self.receiver.watch_hole(now);
-        let is_probe = self.config.probe_replies && segment.probe != Probe::No;
+        let is_probe = self.config.receiver.probe_replies && segment.probe != Probe::No;
         if segment.len > 0 {
             self.stats.received_segments += 1;
             self.stats.received_bytes += u64::from(segment.len);
@@ -165,7 +165,7 @@ impl Connection {
             }
         }
         if arrival == Arrival::Duplicate && !is_probe && segment.seq_end() <= self.receiver.nxt {
-            self.receiver.acknowledge_at_once(self.config.delayed_ack);
+            self.receiver.acknowledge_at_once(self.config.receiver.delayed_ack);
         }
         if let Some(reflector) = &mut self.reflector {
             reflector.on_data(now, segment, arrival == Arrival::Duplicate);
@@ -245,6 +245,6 @@ impl Connection {
         self.state = State::TimeWait;
         self.timers.retransmit = Instant::FAR_FUTURE;
         self.timers.persist = Instant::FAR_FUTURE;
-        self.timers.life = now + self.config.time_wait;
+        self.timers.life = now + self.config.lifetime.time_wait;
     }
 }

@@ -144,7 +144,8 @@ impl Connection {
         if self.released && self.state.is_synchronised() {
             self.upkeep.get_or_insert_default().una_at_release = self.sender.una;
             let closed = self.state == State::FinWait2;
-            self.timers.life = now + if closed { self.config.fin_wait_2 } else { self.config.orphan_timeout };
+            self.timers.life = now
+                + if closed { self.config.lifetime.fin_wait_2 } else { self.config.lifetime.orphan_timeout };
         } else if let Some(keep_alive) = self.keep_alive_policy() {
             self.timers.life = now + keep_alive.idle;
         }
@@ -154,10 +155,10 @@ impl Connection {
     /// whose peer is gone. Three probes leave in the last quarter of [`fin_wait_2`](crate::Config::fin_wait_2) (chosen).
     fn keep_alive_policy(&self) -> Option<KeepAlive> {
         let half_closed = (self.state == State::FinWait2).then(|| {
-            let quarter = self.config.fin_wait_2 / 4;
+            let quarter = self.config.lifetime.fin_wait_2 / 4;
             KeepAlive { idle: quarter * 3, interval: quarter / 3, probes: 3 }
         });
-        let configured = self.config.keep_alive.filter(|_| self.state.is_synchronised());
+        let configured = self.config.lifetime.keep_alive.filter(|_| self.state.is_synchronised());
         half_closed.into_iter().chain(configured).min_by_key(|policy| policy.idle)
     }
 

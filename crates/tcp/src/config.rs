@@ -311,13 +311,32 @@ impl std::fmt::Debug for Reflection {
 /// Configuration of one connection end.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
-    /// Congestion control and its parameters.
-    pub cc: Algorithm,
     /// Maximum payload of segments in bytes, sent or accepted, without the timestamps option.
     pub mss: u32,
     /// Bytes of a segment used by the timestamps option. The MSS options of both ends include them. Without timestamps, segments
     /// hold this much more than `mss` (RFC 6691). Zero if all segments have headers of equal length.
     pub timestamps_len: u32,
+    /// Timestamps option (RFC 7323): round-trip samples from every ACK, PAWS.
+    pub timestamps: bool,
+    /// Window scale option (RFC 7323).
+    pub window_scaling: bool,
+    /// Explicit congestion notification (RFC 3168, RFC 9768).
+    pub ecn: EcnMode,
+    /// Minimum payload in bytes that a peer's MSS option can impose: each segment costs memory and CPU time, however small it is.
+    pub least_mss: u32,
+    /// Sending half.
+    pub sender: SenderConfig,
+    /// Receiving half.
+    pub receiver: ReceiverConfig,
+    /// Start and end of the connection.
+    pub lifetime: LifetimeConfig,
+}
+
+/// Configuration of the sending half.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SenderConfig {
+    /// Congestion control and its parameters.
+    pub cc: Algorithm,
     /// Loss detection and repair.
     pub recovery: Recovery,
     /// Proportional rate reduction during recovery (RFC 9937). It applies with SACK, and to algorithms with a constant window in
@@ -330,20 +349,8 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Number of duplicate ACKs, or of SACKed segments above, that prove a loss; usually 3.
     pub dup_thresh: u32,
-    /// Report duplicates by D-SACK (RFC 2883).
-    pub dsack: bool,
-    /// Timestamps option (RFC 7323): round-trip samples from every ACK, PAWS.
-    pub timestamps: bool,
-    /// Window scale option (RFC 7323).
-    pub window_scaling: bool,
-    /// Explicit congestion notification (RFC 3168, RFC 9768).
-    pub ecn: EcnMode,
     /// Nagle's algorithm (RFC 9293 section 3.7.4).
     pub nagle: bool,
-    /// Delayed ACKs of this end.
-    pub delayed_ack: DelayedAck,
-    /// ACK pacing of this end by the round-trip time, instead of counting segments.
-    pub ack_delay: AckDelay,
     /// Bounds of the retransmission timer.
     pub rto: RtoBounds,
     /// Detection of spurious timeouts.
@@ -357,21 +364,43 @@ pub struct Config {
     pub careful_resume: Option<careful_resume::Config>,
     /// Validation of an unused congestion window.
     pub window_validation: WindowValidation,
-    /// Patience of the best-effort transport service (CCSDS 714.0): it skips data missing for longer and informs the application.
-    /// It requires that both ends agreed on it and on SNACK.
-    pub best_effort: Option<Duration>,
     /// Counting unit for window growth. Algorithms that grow by time or rate ignore it.
     pub ack_counting: AckCounting,
     /// Size of the initial congestion window.
     pub initial_window: InitialWindow,
     /// Initial slow-start threshold in segments; `None` is infinite.
     pub initial_ssthresh: Option<f64>,
-    /// Size of the receive buffer.
-    pub receive_window: ReceiveWindow,
     /// Maximum number of bytes written and not acknowledged.
     pub send_buffer: u64,
     /// Maximum number of segments sent per ACK; `None` for no limit.
     pub max_burst: Option<u32>,
+    /// State shared by connections to the same destination (RFC 9040); kept by the driver per destination, or absent.
+    pub memory: Option<PathMemory>,
+}
+
+/// Configuration of the receiving half.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ReceiverConfig {
+    /// Report duplicates by D-SACK (RFC 2883).
+    pub dsack: bool,
+    /// Delayed ACKs of this end.
+    pub delayed_ack: DelayedAck,
+    /// ACK pacing of this end by the round-trip time, instead of counting segments.
+    pub ack_delay: AckDelay,
+    /// Patience of the best-effort transport service (CCSDS 714.0): it skips data missing for longer and informs the application.
+    /// It requires that both ends agreed on it and on SNACK.
+    pub best_effort: Option<Duration>,
+    /// Size of the receive buffer.
+    pub receive_window: ReceiveWindow,
+    /// Answer probes, and offer it in the handshake.
+    pub probe_replies: bool,
+    /// Receiver half offered to a sender that requests it.
+    pub reflection: Option<Reflection>,
+}
+
+/// Patience of a connection with its peer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LifetimeConfig {
     /// Keep-alive; off if `None`.
     pub keep_alive: Option<KeepAlive>,
     /// User timeout (RFC 9293 section 3.10.8): the connection is given up when data is unacknowledged for this long. With `None`
@@ -390,35 +419,34 @@ pub struct Config {
     /// Maximum time without an acknowledgement of new data after a [release](crate::Connection::release) and before the FIN is
     /// acknowledged. It applies to silent peers and to closed windows (RFC 1122 section 4.2.3.5 requires at least 100 s).
     pub orphan_timeout: Duration,
-    /// Minimum payload in bytes that a peer's MSS option can impose: each segment costs memory and CPU time, however small it is.
-    pub least_mss: u32,
-    /// Answer probes, and offer it in the handshake.
-    pub probe_replies: bool,
-    /// Receiver half offered to a sender that requests it.
-    pub reflection: Option<Reflection>,
-    /// State shared by connections to the same destination (RFC 9040); kept by the driver per destination, or absent.
-    pub memory: Option<PathMemory>,
 }
 
 impl Config {
+    /// Returns this configuration with a change.
+    #[must_use]
+    pub fn with(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+
     /// True if the algorithm reacts to the number of marks, and this end does not ask for it.
     pub fn lacks_accurate_ecn(&self) -> bool {
-        self.ecn != EcnMode::Accurate && self.cc.requirements().scalable
+        self.ecn != EcnMode::Accurate && self.sender.cc.requirements().scalable
     }
 
     /// True if the algorithm needs pacing and this end does not pace.
     pub fn lacks_pacing(&self) -> bool {
-        self.pacing == Pacing::Off && self.cc.requirements().pacing
+        self.sender.pacing == Pacing::Off && self.sender.cc.requirements().pacing
     }
 
     /// True if Careful Resume has no effect, because this end does not pace.
     pub fn resumes_without_pacing(&self) -> bool {
-        self.pacing == Pacing::Off && self.careful_resume.is_some()
+        self.sender.pacing == Pacing::Off && self.sender.careful_resume.is_some()
     }
 
     /// True if connections to one destination learn from each other, and so need [`memory`](Self::memory).
     pub fn remembers(&self) -> bool {
-        self.cc.remembers() || self.careful_resume.is_some()
+        self.sender.cc.remembers() || self.sender.careful_resume.is_some()
     }
 }
 
@@ -432,26 +460,30 @@ impl Default for Config {
     /// `orphan_timeout` above the 100 s of RFC 1122.
     fn default() -> Self {
         Self {
-            cc: Algorithm::Reno(bentpipe_cc::reno::Config::default()),
             mss: 1448,
             timestamps_len: 0,
+            timestamps: true,
+            window_scaling: true,
+            ecn: EcnMode::Off,
+            least_mss: 48,
+            sender: SenderConfig::default(),
+            receiver: ReceiverConfig::default(),
+            lifetime: LifetimeConfig::default(),
+        }
+    }
+}
+
+impl Default for SenderConfig {
+    /// Values of a current host; see [`Config::default`].
+    fn default() -> Self {
+        Self {
+            cc: Algorithm::Reno(bentpipe_cc::reno::Config::default()),
             recovery: Recovery::default(),
             prr: true,
             undo: true,
             limited_transmit: true,
             dup_thresh: 3,
-            dsack: true,
-            timestamps: true,
-            window_scaling: true,
-            ecn: EcnMode::Off,
             nagle: false,
-            delayed_ack: DelayedAck::On {
-                every: 2,
-                timer: Duration::from_millis(40),
-                quick: 16,
-                after_duplicate: 0,
-            },
-            ack_delay: AckDelay::default(),
             rto: RtoBounds {
                 initial: Duration::from_secs(1),
                 floor: Duration::from_millis(200),
@@ -466,13 +498,40 @@ impl Default for Config {
             rate_limit: None,
             careful_resume: None,
             window_validation: WindowValidation::default(),
-            best_effort: None,
             ack_counting: AckCounting::default(),
             initial_window: InitialWindow::Rfc6928,
             initial_ssthresh: None,
-            receive_window: ReceiveWindow::Auto { initial: 128 << 10, limit: 64 << 20 },
             send_buffer: 64 << 20,
             max_burst: None,
+            memory: None,
+        }
+    }
+}
+
+impl Default for ReceiverConfig {
+    /// Values of a current host; see [`Config::default`].
+    fn default() -> Self {
+        Self {
+            dsack: true,
+            delayed_ack: DelayedAck::On {
+                every: 2,
+                timer: Duration::from_millis(40),
+                quick: 16,
+                after_duplicate: 0,
+            },
+            ack_delay: AckDelay::default(),
+            best_effort: None,
+            receive_window: ReceiveWindow::Auto { initial: 128 << 10, limit: 64 << 20 },
+            probe_replies: true,
+            reflection: None,
+        }
+    }
+}
+
+impl Default for LifetimeConfig {
+    /// Values of Linux; see [`Config::default`].
+    fn default() -> Self {
+        Self {
             keep_alive: None,
             user_timeout: None,
             retries: 15,
@@ -480,10 +539,6 @@ impl Default for Config {
             time_wait: Duration::from_secs(60),
             fin_wait_2: Duration::from_secs(60),
             orphan_timeout: Duration::from_secs(120),
-            least_mss: 48,
-            probe_replies: true,
-            reflection: None,
-            memory: None,
         }
     }
 }

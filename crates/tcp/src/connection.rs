@@ -189,7 +189,9 @@ impl Connection {
 
     /// Skips data that has been missing for too long, in best-effort mode.
     fn skip_hole(&mut self, now: Instant) {
-        let Some(patience) = self.config.best_effort.filter(|_| self.state.receives()) else { return };
+        let Some(patience) = self.config.receiver.best_effort.filter(|_| self.state.receives()) else {
+            return;
+        };
         let bytes = self.receiver.skip_hole(now, patience);
         if bytes > 0 {
             self.stats.rare().missing_bytes += bytes;
@@ -202,7 +204,7 @@ impl Connection {
 
     /// Returns the memory that this connection shares with others to the same destination.
     pub fn memory(&self) -> Option<&PathMemory> {
-        self.config.memory.as_ref()
+        self.config.sender.memory.as_ref()
     }
 
     /// Returns the next stream range skipped by best effort, which [`read`](Self::read) counts as received. Call it when data has

@@ -143,7 +143,7 @@ impl Connection {
             Reports::None => {}
             Reports::Sack => {
                 let room = if self.timestamps { 3 } else { 4 };
-                self.receiver.sack_blocks(room, self.config.dsack, &mut out.sack);
+                self.receiver.sack_blocks(room, self.config.receiver.dsack, &mut out.sack);
             }
             Reports::Snack => self.report_holes(now, out),
         }
@@ -154,7 +154,7 @@ impl Connection {
     fn report_holes(&mut self, now: Instant, out: &mut Segment) {
         let Some(snack) = self.receiver.snack(self.sender.mss) else { return };
         out.sack = SackBlocks::Missing(snack);
-        if now.since(self.last_heard) < self.config.rto.ceiling {
+        if now.since(self.last_heard) < self.config.sender.rto.ceiling {
             let delay = self.ack_pace().unwrap_or_default().delay(self.sender.srtt().unwrap_or_default());
             self.receiver.owe_ack();
             self.timers.delayed_ack = now + delay;
@@ -164,7 +164,7 @@ impl Connection {
     /// Returns the ACK pacing, if it is in use.
     #[inline]
     pub(crate) fn ack_pace(&self) -> Option<AckPace> {
-        match self.config.ack_delay {
+        match self.config.receiver.ack_delay {
             AckDelay::Auto => (self.reports == Reports::Snack).then(AckPace::default),
             AckDelay::Counted => None,
             AckDelay::Paced(pace) => Some(pace),
@@ -175,7 +175,7 @@ impl Connection {
     #[inline]
     pub(crate) fn schedule_ack(&mut self, now: Instant, arrival: Arrival, segment: &Segment) {
         let delay = match self.ack_pace() {
-            None => self.receiver.schedule_ack(arrival, segment, self.config.delayed_ack),
+            None => self.receiver.schedule_ack(arrival, segment, self.config.receiver.delayed_ack),
             Some(pace) => self.receiver.pace_ack(arrival, pace.delay(self.sender.srtt().unwrap_or_default())),
         };
         if let Some(delay) = delay {

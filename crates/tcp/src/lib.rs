@@ -27,8 +27,9 @@ mod timers;
 mod timestamp;
 
 pub use config::{
-    AckCounting, AckDelay, AckPace, Config, DelayedAck, EcnMode, InitialWindow, KeepAlive, Pacing,
-    ReceiveWindow, Recovery, Reflection, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
+    AckCounting, AckDelay, AckPace, Config, DelayedAck, EcnMode, InitialWindow, KeepAlive, LifetimeConfig,
+    Pacing, ReceiveWindow, ReceiverConfig, Recovery, Reflection, Restore, RtoBounds, SenderConfig,
+    SpuriousTimeout, WindowValidation,
 };
 pub use connection::Connection;
 pub use events::{Events, Transmit};

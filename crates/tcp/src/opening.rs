@@ -119,16 +119,19 @@ impl Connection {
         let config = &self.config;
         let agreed = |ours: bool, theirs: fn(&SynOptions) -> bool| ours && peer.as_ref().is_none_or(theirs);
         let reflected = |peer: SynOptions| {
-            self.config.reflection.map_or(0, |r| if r.number == peer.feedback { r.number } else { 0 })
+            self.config
+                .receiver
+                .reflection
+                .map_or(0, |r| if r.number == peer.feedback { r.number } else { 0 })
         };
         SynOptions {
             mss: Some(config.mss.saturating_add(config.timestamps_len).min(65_535) as u16),
             window_scale: agreed(config.window_scaling, |peer| peer.window_scale.is_some())
                 .then_some(self.receiver.scale),
-            sack_permitted: agreed(config.recovery.uses_sack(), |peer| peer.sack_permitted),
-            snack_permitted: agreed(config.recovery == Recovery::Snack, |peer| peer.snack_permitted),
+            sack_permitted: agreed(config.sender.recovery.uses_sack(), |peer| peer.sack_permitted),
+            snack_permitted: agreed(config.sender.recovery == Recovery::Snack, |peer| peer.snack_permitted),
             best_effort: agreed(self.offers_best_effort(), |peer| peer.best_effort),
-            probes_permitted: agreed(config.probe_replies, |peer| peer.probes_permitted),
+            probes_permitted: agreed(config.receiver.probe_replies, |peer| peer.probes_permitted),
             feedback: peer.map_or(wanted_receiver, reflected),
         }
     }
@@ -230,12 +233,12 @@ impl Connection {
 
     /// True if best effort is offered. It requires SNACK, because the timer that repeats SNACK reports also skips holes.
     fn offers_best_effort(&self) -> bool {
-        self.config.recovery == Recovery::Snack && self.config.best_effort.is_some()
+        self.config.sender.recovery == Recovery::Snack && self.config.receiver.best_effort.is_some()
     }
 
     /// Returns SNACK if both ends permit it, else SACK if both ends permit that.
     fn agree_on_reports(&self, peer: SynOptions) -> Reports {
-        match self.config.recovery {
+        match self.config.sender.recovery {
             Recovery::Snack if peer.snack_permitted => Reports::Snack,
             recovery if recovery.uses_sack() && peer.sack_permitted => Reports::Sack,
             _ => Reports::None,
@@ -243,20 +246,20 @@ impl Connection {
     }
 
     fn agree_on_probes_and_feedback(&mut self, peer: SynOptions) {
-        if self.config.probe_replies && peer.probes_permitted {
+        if self.config.receiver.probe_replies && peer.probes_permitted {
             self.sender.peer_answers_probes();
         } else if self.reports == Reports::Sack {
             self.sender.peer_may_report_probes();
         }
         let wanted = self.sender.wanted_receiver();
         self.sender.agree_on_fields(wanted != 0 && peer.feedback == wanted);
-        let asked = self.config.reflection.filter(|reflection| reflection.number == peer.feedback);
+        let asked = self.config.receiver.reflection.filter(|reflection| reflection.number == peer.feedback);
         self.reflector = asked.map(|reflection| (reflection.build)());
     }
 
     /// Repeats an unanswered SYN or SYN-ACK, up to the configured number of times.
     pub(crate) fn handshake_timeout(&mut self, now: Instant) -> Fate {
-        let most = self.config.syn_retries;
+        let most = self.config.lifetime.syn_retries;
         if !self.handshaking().retry(most) {
             return Fate::GiveUp;
         }

@@ -82,7 +82,7 @@ impl Connection {
             && !self.sender.extra.ask
             && !abilities.contains(Abilities::PROBES);
         let arrivals = flows && untraced && self.sender.takes_plain_acks();
-        let each = self.config.delayed_ack == DelayedAck::Off && self.ack_pace().is_none();
+        let each = self.config.receiver.delayed_ack == DelayedAck::Off && self.ack_pace().is_none();
         let wakeless = !abilities.intersects(Abilities::WAKES.union(Abilities::PROBES))
             && self.timers.algorithm == Instant::FAR_FUTURE;
         let mut fast_path = FastPath::KNOWN;

@@ -12,14 +12,13 @@ const WINDOW: u64 = 64;
 
 /// A WestwoodBR sender that fills 64 segments over 500 ms without a queue.
 fn pair(paced_repeat: bool) -> Pair {
-    let config = Config {
-        cc: Algorithm::WestwoodBr(westwood_br::Config { paced_repeat, ..Default::default() }),
-        delayed_ack: DelayedAck::Off,
-        mss: MSS,
-        recovery: bentpipe_tcp::Recovery::Sack,
-        receive_window: bentpipe_tcp::ReceiveWindow::Fixed(WINDOW * u64::from(MSS)),
-        ..Config::default()
-    };
+    let config = Config::default().with(|config| {
+        config.sender.cc = Algorithm::WestwoodBr(westwood_br::Config { paced_repeat, ..Default::default() });
+        config.receiver.delayed_ack = DelayedAck::Off;
+        config.mss = MSS;
+        config.sender.recovery = bentpipe_tcp::Recovery::Sack;
+        config.receiver.receive_window = bentpipe_tcp::ReceiveWindow::Fixed(WINDOW * u64::from(MSS));
+    });
     let mut pair = Pair::symmetric(config);
     pair.delay_one_way = ms(250);
     pair.write(0, 50_000_000);

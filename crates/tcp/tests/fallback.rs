@@ -33,21 +33,19 @@ struct Transfer {
 
 /// Sends a file of 400 segments over a lossless path with a BDP of 64 segments.
 fn transfer(entry: &Entry, peer: Peer) -> Transfer {
-    let common = Config {
-        cc: Algorithm::from_name(entry.name).expect("registered"),
-        mss: MSS,
-        delayed_ack: DelayedAck::Off,
-        initial_window: InitialWindow::Segments(2),
-        receive_window: ReceiveWindow::Fixed(64 * u64::from(MSS)),
-        ..Config::default()
-    };
+    let common = Config::default().with(|config| {
+        config.sender.cc = Algorithm::from_name(entry.name).expect("registered");
+        config.mss = MSS;
+        config.receiver.delayed_ack = DelayedAck::Off;
+        config.sender.initial_window = InitialWindow::Segments(2);
+        config.receiver.receive_window = ReceiveWindow::Fixed(64 * u64::from(MSS));
+    });
     let half = entry.receiver.filter(|_| peer == Peer::Able);
-    let server = Config {
-        reflection: half.map(|half| Reflection { number: half.number, build: half.build }),
-        probe_replies: peer == Peer::Able,
-        dsack: peer == Peer::Able,
-        ..common.clone()
-    };
+    let server = common.clone().with(|config| {
+        config.receiver.reflection = half.map(|half| Reflection { number: half.number, build: half.build });
+        config.receiver.probe_replies = peer == Peer::Able;
+        config.receiver.dsack = peer == Peer::Able;
+    });
     let mut pair = Pair::new(common, server);
     pair.delay_one_way = ROUND_TRIP / 2;
     let begin = pair.now;

@@ -8,7 +8,7 @@ use bentpipe_base::{
     Duration, EcnField, Extension, Flags, Probe, ProbeTag, Rate, Rng, SackBlocks, SackRange, Segment, Snack,
     SynOptions,
 };
-use bentpipe_tcp::{Config, Connection, Events, State};
+use bentpipe_tcp::{Connection, Events, State};
 use common::Pair;
 use dice::{Dice, config, ms};
 
@@ -97,7 +97,12 @@ fn garbage(dice: &mut Dice, seen: &[AckTiming; 2]) -> Segment {
 }
 
 fn pair(dice: &mut Dice, seed: u64) -> Pair {
-    let config = |dice: &mut Dice| Config { keep_alive: None, user_timeout: None, ..config(dice) };
+    let config = |dice: &mut Dice| {
+        config(dice).with(|config| {
+            config.lifetime.keep_alive = None;
+            config.lifetime.user_timeout = None;
+        })
+    };
     let mut pair = Pair::new(config(dice), config(dice));
     if dice.chance(0.1) {
         pair.ends[1] = Connection::connect(config(dice).into(), seed, pair.now);

@@ -42,7 +42,7 @@ fn opening_passively() {
 
 #[test]
 fn a_lost_syn_is_repeated_with_doubled_timeouts() {
-    let mut end = Script::connecting(Config { syn_retries: 3, ..plain() });
+    let mut end = Script::connecting(plain().with(|config| config.lifetime.syn_retries = 3));
     let start = end.now;
     end.wait(60_000);
     assert_eq!(end.timed(start), ["0 SYN", "1000 SYN", "3000 SYN", "7000 SYN"]);
@@ -69,7 +69,10 @@ fn after_a_lost_syn_every_algorithm_begins_with_one_segment() {
     for entry in REGISTRY {
         let cc = Algorithm::from_name(entry.name).unwrap();
         let initial_window = InitialWindow::Segments(10);
-        let mut end = Script::connecting(Config { cc, initial_window, ..plain() });
+        let mut end = Script::connecting(plain().with(|config| {
+            config.sender.cc = cc;
+            config.sender.initial_window = initial_window;
+        }));
         end.wait(1100);
         end.flags(SYN_ACK, 0, 1);
         end.trace();
@@ -138,7 +141,10 @@ fn a_repeated_syn_ack_is_acknowledged_again() {
 
 #[test]
 fn opening_simultaneously() {
-    let mut end = Script::connecting(Config { dsack: true, ecn: EcnMode::Classic, ..plain() });
+    let mut end = Script::connecting(plain().with(|config| {
+        config.receiver.dsack = true;
+        config.ecn = EcnMode::Classic;
+    }));
     end.trace();
     end.wait(100);
     let syn = Flags::SYN | Flags::ECE | Flags::CWR;
@@ -241,7 +247,7 @@ fn a_fin_that_acknowledges_ours() {
 
 #[test]
 fn a_lost_fin_is_repeated() {
-    let mut end = Script::established(Config { recovery: Recovery::Sack, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.sender.recovery = Recovery::Sack));
     let start = end.now;
     end.close();
     end.wait(1000);
@@ -325,7 +331,7 @@ fn data_with_an_impossible_acknowledgement_is_not_taken() {
 #[test]
 fn keep_alives_are_answered_and_asked() {
     let keep_alive = Some(KeepAlive { idle: ms(10_000), interval: ms(2000), probes: 2 });
-    let mut end = Script::established(Config { keep_alive, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.lifetime.keep_alive = keep_alive));
     end.ack_with(1, |segment| segment.seq = 0);
     assert_eq!(end.trace(), ["ack 1"]);
     let start = end.now;
@@ -339,7 +345,7 @@ fn keep_alives_are_answered_and_asked() {
 #[test]
 fn keep_alives_count_only_what_stays_unanswered() {
     let keep_alive = Some(KeepAlive { idle: ms(1000), interval: ms(5000), probes: 2 });
-    let mut pair = Pair::symmetric(Config { keep_alive, ..plain() });
+    let mut pair = Pair::symmetric(plain().with(|config| config.lifetime.keep_alive = keep_alive));
     pair.run(ms(500));
     pair.close(0);
     pair.run(ms(1_000_000));
@@ -352,7 +358,7 @@ fn keep_alives_count_only_what_stays_unanswered() {
 
 #[test]
 fn the_user_timeout_gives_up_before_the_retries() {
-    let mut end = Script::established(Config { user_timeout: Some(ms(3000)), ..plain() });
+    let mut end = Script::established(plain().with(|config| config.lifetime.user_timeout = Some(ms(3000))));
     let start = end.now;
     end.write(1000);
     end.wait(60_000);
@@ -363,7 +369,10 @@ fn the_user_timeout_gives_up_before_the_retries() {
 
 #[test]
 fn retries_are_counted() {
-    let config = Config { retries: 2, recovery: Recovery::NewReno, ..plain() };
+    let config = plain().with(|config| {
+        config.lifetime.retries = 2;
+        config.sender.recovery = Recovery::NewReno;
+    });
     let mut end = Script::established(config);
     let start = end.now;
     end.write(1000);
@@ -374,7 +383,7 @@ fn retries_are_counted() {
 /// A peer that does not even answer with a closed window is gone.
 #[test]
 fn a_silent_peer_behind_a_closed_window_is_given_up() {
-    let mut end = Script::established(Config { retries: 3, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.lifetime.retries = 3));
     end.window = 0;
     end.ack(1);
     let start = end.now;
@@ -399,7 +408,7 @@ fn an_abort_tells_the_peer() {
 
 #[test]
 fn everything_written_is_acknowledged_even_where_a_fin_goes_with_it() {
-    let mut end = Script::established(Config { send_buffer: 1500, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.sender.send_buffer = 1500));
     assert_eq!(end.end.write(end.now, 2000), 1500);
     end.close();
     end.ack(1502);

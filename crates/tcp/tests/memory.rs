@@ -8,13 +8,12 @@ use bentpipe_tcp::{Config, ReceiveWindow};
 use common::Pair;
 
 fn config(cc: &str, memory: Option<&PathMemory>) -> Config {
-    Config {
-        cc: Algorithm::from_name(cc).expect("it is registered"),
-        mss: 1000,
-        receive_window: ReceiveWindow::Fixed(200_000),
-        memory: memory.cloned(),
-        ..Config::default()
-    }
+    Config::default().with(|config| {
+        config.sender.cc = Algorithm::from_name(cc).expect("it is registered");
+        config.mss = 1000;
+        config.receiver.receive_window = ReceiveWindow::Fixed(200_000);
+        config.sender.memory = memory.cloned();
+    })
 }
 
 /// Sends a file and closes. Returns the time at which the receiver has all data.
@@ -75,12 +74,12 @@ fn a_fast_start_that_meets_a_wall_gives_up_without_a_timeout() {
 
 /// Sends a file of 1,000 segments by Careful Resume. Returns the time at which the receiver has all data.
 fn resumed(cc: &str, memory: &PathMemory, fate: impl Fn(&Segment) -> bool + 'static) -> (Duration, Pair) {
-    let sender = Config {
-        careful_resume: Some(careful_resume::Config::default()),
-        receive_window: ReceiveWindow::Fixed(4 << 20),
-        ..config(cc, Some(memory))
-    };
-    let receiver = Config { receive_window: ReceiveWindow::Fixed(4 << 20), ..config("reno", None) };
+    let sender = config(cc, Some(memory)).with(|config| {
+        config.sender.careful_resume = Some(careful_resume::Config::default());
+        config.receiver.receive_window = ReceiveWindow::Fixed(4 << 20);
+    });
+    let receiver =
+        config("reno", None).with(|config| config.receiver.receive_window = ReceiveWindow::Fixed(4 << 20));
     let mut pair = Pair::new(sender, receiver);
     pair.fate[0] = Box::new(move |_, segment| fate(segment));
     pair.write(0, 1_000_000);

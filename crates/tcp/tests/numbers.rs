@@ -6,7 +6,7 @@ mod script;
 
 use bentpipe_base::{Flags, Segment};
 use bentpipe_cc::Algorithm;
-use bentpipe_tcp::{Config, Exchange};
+use bentpipe_tcp::Exchange;
 use script::{Script, plain};
 
 #[test]
@@ -54,7 +54,7 @@ fn the_next_data_takes_the_fast_path() {
 #[test]
 fn an_algorithm_with_wake_ups_takes_the_slow_path() {
     let cc = Algorithm::from_name("peach").expect("registered");
-    let mut peer = Script::established(Config { cc, ..plain() });
+    let mut peer = Script::established(plain().with(|config| config.sender.cc = cc));
     let mut segment = next_data(&peer);
     assert_eq!(peer.end.exchange(peer.now, &mut segment, true), Exchange::Taken);
     assert_eq!(peer.end.delivered_bytes(), 0, "nothing is read on the slow path");

@@ -17,7 +17,7 @@ fn last(end: &Script) -> &Segment {
 }
 
 fn fixed(bytes: u64) -> Config {
-    Config { receive_window: ReceiveWindow::Fixed(bytes), ..plain() }
+    plain().with(|config| config.receiver.receive_window = ReceiveWindow::Fixed(bytes))
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn without_scaling_windows_end_at_64_kilobytes() {
 #[test]
 fn a_closed_window_closes_whatever_the_scale() {
     let auto = ReceiveWindow::Auto { initial: 20_000, limit: 64 << 20 };
-    let mut end = Script::established(Config { receive_window: auto, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.receiver.receive_window = auto));
     let mut seq = 1;
     while seq < 100_000 && (seq == 1 || last(&end).window >= 100) {
         end.data(seq, 100, 1);
@@ -86,7 +86,7 @@ fn timestamps_are_echoed_and_old_ones_refused() {
 
 #[test]
 fn duplicates_are_reported_once() {
-    let mut end = Script::established(Config { dsack: true, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.receiver.dsack = true));
     end.data(1, 1000, 1);
     end.data(1, 1000, 1);
     end.data(2001, 1000, 1);
@@ -101,7 +101,10 @@ fn duplicates_are_reported_once() {
 #[test]
 fn a_duplicate_with_new_data_is_reported_at_once() {
     let delayed_ack = DelayedAck::On { every: 2, timer: ms(40), quick: 0, after_duplicate: 0 };
-    let mut end = Script::established(Config { dsack: true, delayed_ack, ..plain() });
+    let mut end = Script::established(plain().with(|config| {
+        config.receiver.dsack = true;
+        config.receiver.delayed_ack = delayed_ack;
+    }));
     end.data(1, 1000, 1);
     end.data(1001, 1000, 1);
     end.trace();
@@ -117,7 +120,7 @@ fn delayed(every: u32, quick: u32) -> Script {
 
 fn hurried(every: u32, quick: u32, after_duplicate: u32) -> Script {
     let delayed_ack = DelayedAck::On { every, timer: ms(40), quick, after_duplicate };
-    Script::established(Config { delayed_ack, ..plain() })
+    Script::established(plain().with(|config| config.receiver.delayed_ack = delayed_ack))
 }
 
 #[test]
@@ -232,7 +235,10 @@ fn what_is_written_counts_as_unacknowledged_until_it_is_acknowledged() {
 
 #[test]
 fn an_endless_writer_fills_the_buffer_whenever_there_is_room() {
-    let config = Config { send_buffer: 5000, initial_window: InitialWindow::Segments(10), ..plain() };
+    let config = plain().with(|config| {
+        config.sender.send_buffer = 5000;
+        config.sender.initial_window = InitialWindow::Segments(10);
+    });
     let mut end = Script::established(config);
     end.end.write_endlessly(end.now);
     end.drain();
@@ -246,7 +252,7 @@ fn an_endless_writer_fills_the_buffer_whenever_there_is_room() {
 #[test]
 fn an_automatic_window_follows_what_is_read_in_a_round_trip() {
     let auto = ReceiveWindow::Auto { initial: 20_000, limit: 1 << 20 };
-    let mut end = Script::established(Config { receive_window: auto, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.receiver.receive_window = auto));
     (0..10).for_each(|i| end.data(1 + i * 1000, 1000, 1));
     assert_eq!(end.read(), 10_000);
     end.wait(200);
@@ -279,10 +285,10 @@ fn data_out_of_order_is_acknowledged_at_once_and_data_takes_the_ack_along() {
 /// Both ends limit the peer's segment size, which determines "every second segment".
 #[test]
 fn small_segments_of_a_small_peer_count_as_full() {
-    let config = Config {
-        delayed_ack: DelayedAck::On { every: 2, timer: ms(500), quick: 0, after_duplicate: 0 },
-        ..plain()
-    };
+    let config = plain().with(|config| {
+        config.receiver.delayed_ack =
+            DelayedAck::On { every: 2, timer: ms(500), quick: 0, after_duplicate: 0 }
+    });
     let mut end = Script::connecting(Config { mss: 1448, ..config });
     end.flags(Flags::SYN | Flags::ACK, 0, 1);
     end.seq = 1;
@@ -323,7 +329,7 @@ fn segments_are_full_where_timestamps_are_not_agreed_on() {
 
 #[test]
 fn nagle_holds_small_segments_while_data_is_outstanding() {
-    let mut end = Script::established(Config { nagle: true, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.sender.nagle = true));
     end.write(100);
     end.write(100);
     end.write(1000);
@@ -423,11 +429,10 @@ fn marks_are_echoed_until_the_sender_confirms() {
 
 #[test]
 fn one_reduction_per_window_and_one_confirmation() {
-    let mut end = Script::established(Config {
-        ecn: EcnMode::Classic,
-        initial_window: InitialWindow::Segments(10),
-        ..plain()
-    });
+    let mut end = Script::established(plain().with(|config| {
+        config.ecn = EcnMode::Classic;
+        config.sender.initial_window = InitialWindow::Segments(10);
+    }));
     end.write(50_000);
     assert!(end.sent.iter().all(|(_, segment)| segment.ecn == EcnField::Capable));
     end.trace();
@@ -445,7 +450,10 @@ fn one_reduction_per_window_and_one_confirmation() {
 
 #[test]
 fn a_loss_is_confirmed_too() {
-    let mut end = Script::established(Config { ecn: EcnMode::Classic, recovery: Recovery::Sack, ..plain() });
+    let mut end = Script::established(plain().with(|config| {
+        config.ecn = EcnMode::Classic;
+        config.sender.recovery = Recovery::Sack;
+    }));
     end.write(50_000);
     for top in [2001, 3001, 4001, 10_001] {
         end.sack(1, &[(1001, top)]);
@@ -493,7 +501,7 @@ fn initial_windows() {
         (InitialWindow::Rfc3390, 4),
         (InitialWindow::Rfc6928, 10),
     ] {
-        let mut end = Script::established(Config { initial_window: window, ..plain() });
+        let mut end = Script::established(plain().with(|config| config.sender.initial_window = window));
         end.write(50_000);
         assert_eq!(end.trace().len(), segments, "{window:?}");
     }
@@ -503,8 +511,10 @@ fn initial_windows() {
 #[test]
 fn an_idle_window_is_restarted() {
     for (validation, segments) in [(WindowValidation::Restart, 4), (WindowValidation::Off, 8)] {
-        let config =
-            Config { window_validation: validation, initial_window: InitialWindow::Segments(4), ..plain() };
+        let config = plain().with(|config| {
+            config.sender.window_validation = validation;
+            config.sender.initial_window = InitialWindow::Segments(4);
+        });
         let mut end = Script::established(config);
         end.write(10_000);
         end.wait(100);
@@ -519,11 +529,10 @@ fn an_idle_window_is_restarted() {
 /// RFC 7661: the window is kept for five minutes, then halved.
 #[test]
 fn an_unused_window_is_kept_for_five_minutes() {
-    let config = Config {
-        window_validation: WindowValidation::Rfc7661,
-        initial_window: InitialWindow::Segments(4),
-        ..plain()
-    };
+    let config = plain().with(|config| {
+        config.sender.window_validation = WindowValidation::Rfc7661;
+        config.sender.initial_window = InitialWindow::Segments(4);
+    });
     let mut end = Script::established(config);
     end.write(60_000);
     let mut at = 1;
@@ -552,7 +561,7 @@ fn an_unused_window_is_kept_for_five_minutes() {
 #[test]
 fn the_receive_window_grows_with_the_reader() {
     let auto = ReceiveWindow::Auto { initial: 20_000, limit: 1 << 20 };
-    let mut pair = Pair::symmetric(Config { receive_window: auto, ..plain() });
+    let mut pair = Pair::symmetric(plain().with(|config| config.receiver.receive_window = auto));
     pair.write(0, 5_000_000);
     pair.run(ms(20_000));
     let widest = pair.log.iter().filter(|(_, end, _)| *end == 1).map(|(_, _, s)| s.window).max();
@@ -563,7 +572,10 @@ fn the_receive_window_grows_with_the_reader() {
 #[test]
 fn pacing_spreads_a_window_over_the_round_trip() {
     let pacing = Pacing::Window { slow_start_gain: 2.0, avoidance_gain: 1.0 };
-    let config = Config { pacing, initial_window: InitialWindow::Segments(10), ..plain() };
+    let config = plain().with(|config| {
+        config.sender.pacing = pacing;
+        config.sender.initial_window = InitialWindow::Segments(10);
+    });
     let mut end = Script::established(config);
     let start = end.now;
     end.write(10_000);
@@ -578,12 +590,11 @@ fn pacing_spreads_a_window_over_the_round_trip() {
 fn the_window_grows_by_segments_or_by_acks() {
     let grown = |ack_counting, ssthresh: Option<f64>| {
         let initial_window = InitialWindow::Segments(10);
-        let mut end = Script::established(Config {
-            ack_counting,
-            initial_window,
-            initial_ssthresh: ssthresh,
-            ..plain()
-        });
+        let mut end = Script::established(plain().with(|config| {
+            config.sender.ack_counting = ack_counting;
+            config.sender.initial_window = initial_window;
+            config.sender.initial_ssthresh = ssthresh;
+        }));
         end.write(50_000);
         end.ack(4001);
         end.window()
@@ -594,7 +605,10 @@ fn the_window_grows_by_segments_or_by_acks() {
 
 #[test]
 fn a_burst_is_limited() {
-    let config = Config { max_burst: Some(3), initial_window: InitialWindow::Segments(10), ..plain() };
+    let config = plain().with(|config| {
+        config.sender.max_burst = Some(3);
+        config.sender.initial_window = InitialWindow::Segments(10);
+    });
     let mut end = Script::established(config);
     end.write(50_000);
     assert_eq!(end.trace().len(), 3);
@@ -604,7 +618,7 @@ fn a_burst_is_limited() {
 
 #[test]
 fn a_writer_learns_of_room() {
-    let mut end = Script::established(Config { send_buffer: 3000, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.sender.send_buffer = 3000));
     assert_eq!(end.end.write(end.now, 5000), 3000);
     end.drain();
     end.ack(1001);

@@ -55,7 +55,11 @@ fn pair(stops: bool) -> Pair {
     let cc = Algorithm::Custom(Custom::new("pairs", build));
     let delayed_ack =
         DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 0, after_duplicate: 0 };
-    Pair::symmetric(Config { cc, delayed_ack, mss: 1000, ..Config::default() })
+    Pair::symmetric(Config::default().with(|config| {
+        config.sender.cc = cc;
+        config.receiver.delayed_ack = delayed_ack;
+        config.mss = 1000;
+    }))
 }
 
 /// Returns the send times of data.

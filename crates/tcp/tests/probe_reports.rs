@@ -10,19 +10,22 @@ use common::Pair;
 const BYTES: u64 = 3_000_000;
 
 fn config(cc: &str) -> Config {
-    Config {
-        cc: Algorithm::from_name(cc).expect("it is registered"),
-        mss: 1000,
-        receive_window: ReceiveWindow::Fixed(64_000),
-        ..Config::default()
-    }
+    Config::default().with(|config| {
+        config.sender.cc = Algorithm::from_name(cc).expect("it is registered");
+        config.mss = 1000;
+        config.receiver.receive_window = ReceiveWindow::Fixed(64_000);
+    })
 }
 
 /// Returns a default host with delayed ACKs, with or without D-SACK.
 fn plain_host(dsack: bool) -> Config {
     let delayed_ack =
         DelayedAck::On { every: 2, timer: Duration::from_millis(40), quick: 16, after_duplicate: 16 };
-    Config { probe_replies: false, dsack, delayed_ack, ..config("cubic") }
+    config("cubic").with(|config| {
+        config.receiver.probe_replies = false;
+        config.receiver.dsack = dsack;
+        config.receiver.delayed_ack = delayed_ack;
+    })
 }
 
 /// Runs a transfer over a satellite with random loss. Returns the pair, and the time when all data had arrived.
@@ -121,7 +124,7 @@ fn copies_beyond_a_hole_leave_a_millisecond_apart() {
 fn a_waiting_copy_wakes_nobody_before_it_may_leave() {
     let aen = SpuriousTimeout::Aen { probe: TimeoutProbe::Newest, max_probes: 3, paced: false };
     let quick =
-        RtoBounds { floor: Duration::from_millis(5), margin: Duration::ZERO, ..Config::default().rto };
+        RtoBounds { floor: Duration::from_millis(5), margin: Duration::ZERO, ..Config::default().sender.rto };
     for (cc, spurious_timeout, rate_limit) in [
         ("swift", aen, None),
         ("peach-plus", aen, None),
@@ -129,7 +132,11 @@ fn a_waiting_copy_wakes_nobody_before_it_may_leave() {
         ("peach-plus", SpuriousTimeout::Off, Some(Rate::from_mbps(10))),
     ] {
         for seed in 0..100 {
-            let sender = Config { spurious_timeout, rate_limit, rto: quick, ..config(cc) };
+            let sender = config(cc).with(|config| {
+                config.sender.spurious_timeout = spurious_timeout;
+                config.sender.rate_limit = rate_limit;
+                config.sender.rto = quick;
+            });
             let mut pair = Pair::new(sender, plain_host(true));
             pair.delay_one_way = Duration::from_millis(2);
             let mut rng = Rng::stream(seed, "loss");

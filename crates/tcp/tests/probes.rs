@@ -10,14 +10,13 @@ use common::Pair;
 
 fn config(nil_order: NilOrder) -> Config {
     let cc = Algorithm::PeachPlus(peach_plus::Config { nil_order, ..Default::default() });
-    Config {
-        cc,
-        recovery: Recovery::Sack,
-        delayed_ack: DelayedAck::Off,
-        receive_window: ReceiveWindow::Fixed(64_000),
-        mss: 1000,
-        ..Config::default()
-    }
+    Config::default().with(|config| {
+        config.sender.cc = cc;
+        config.sender.recovery = Recovery::Sack;
+        config.receiver.delayed_ack = DelayedAck::Off;
+        config.receiver.receive_window = ReceiveWindow::Fixed(64_000);
+        config.mss = 1000;
+    })
 }
 
 /// Loses two segments of one window at their first transmission. Returns the sequence numbers of the probes in the recovery.
@@ -55,7 +54,7 @@ fn a_probe_that_asks_for_a_hole_copies_what_is_missing() {
 #[test]
 fn a_paced_retransmission_restarts_the_timer() {
     let cc = Algorithm::from_name("rcs").expect("it is registered");
-    let mut pair = Pair::symmetric(Config { cc, ..config(NilOrder::Random) });
+    let mut pair = Pair::symmetric(config(NilOrder::Random).with(|config| config.sender.cc = cc));
     pair.delay_one_way = Duration::from_millis(275);
     let mut rng = Rng::stream(1, "loss");
     pair.fate[0] = Box::new(move |_, _| !rng.chance(0.02));

@@ -11,14 +11,13 @@ const LOST: u64 = 200_001;
 
 #[test]
 fn two_probes_are_answered_before_the_repair_leaves() {
-    let mut pair = Pair::symmetric(Config {
-        cc: Algorithm::Probing(probing::Config::default()),
-        recovery: Recovery::Sack,
-        delayed_ack: DelayedAck::Off,
-        receive_window: ReceiveWindow::Fixed(64_000),
-        mss: 1000,
-        ..Config::default()
-    });
+    let mut pair = Pair::symmetric(Config::default().with(|config| {
+        config.sender.cc = Algorithm::Probing(probing::Config::default());
+        config.sender.recovery = Recovery::Sack;
+        config.receiver.delayed_ack = DelayedAck::Off;
+        config.receiver.receive_window = ReceiveWindow::Fixed(64_000);
+        config.mss = 1000;
+    }));
     let mut lost = false;
     pair.fate[0] = Box::new(move |_, segment| segment.seq != LOST || std::mem::replace(&mut lost, true));
     pair.write(0, 500_000);

@@ -10,12 +10,11 @@ use script::{Script, plain};
 const NOTHING: [&str; 0] = [];
 
 fn config(recovery: Recovery) -> Config {
-    Config {
-        recovery,
-        initial_window: InitialWindow::Segments(10),
-        spurious_timeout: SpuriousTimeout::Off,
-        ..plain()
-    }
+    plain().with(|config| {
+        config.sender.recovery = recovery;
+        config.sender.initial_window = InitialWindow::Segments(10);
+        config.sender.spurious_timeout = SpuriousTimeout::Off;
+    })
 }
 
 /// Makes an end that has sent ten segments; the first ACK is about to arrive.
@@ -94,8 +93,8 @@ fn newreno_ignores_duplicates_below_the_recovery_point() {
 #[test]
 fn sacks_of_what_left_before_the_repair_may_restart_the_timer() {
     for (restart_on_sacks, timeouts) in [(false, 1), (true, 0)] {
-        let rto = RtoBounds { restart_on_sacks, ..plain().rto };
-        let mut end = flight(Config { rto, ..config(Recovery::Sack) }, 50_000);
+        let rto = RtoBounds { restart_on_sacks, ..plain().sender.rto };
+        let mut end = flight(config(Recovery::Sack).with(|config| config.sender.rto = rto), 50_000);
         [2001, 3001, 4001].into_iter().for_each(|top| end.sack(1, &[(1001, top)]));
         assert_eq!(end.trace(), ["1+1000"], "the timer expires within 300 ms");
         end.wait(150);
@@ -108,8 +107,8 @@ fn sacks_of_what_left_before_the_repair_may_restart_the_timer() {
 /// SACKs of data sent after the repair give no information about the path: the timer continues.
 #[test]
 fn sacks_of_what_left_behind_the_repair_do_not_restart_the_timer() {
-    let rto = RtoBounds { restart_on_sacks: true, ..plain().rto };
-    let mut end = flight(Config { rto, ..config(Recovery::Sack) }, 50_000);
+    let rto = RtoBounds { restart_on_sacks: true, ..plain().sender.rto };
+    let mut end = flight(config(Recovery::Sack).with(|config| config.sender.rto = rto), 50_000);
     end.sack(1, &[(1001, 4001)]);
     end.sack(1, &[(1001, 10_001)]);
     let sent = end.trace();
@@ -124,7 +123,7 @@ fn sacks_of_what_left_behind_the_repair_do_not_restart_the_timer() {
 #[test]
 fn limited_transmit() {
     for recovery in [Recovery::NewReno, Recovery::Sack] {
-        let mut end = flight(Config { limited_transmit: true, ..config(recovery) }, 50_000);
+        let mut end = flight(config(recovery).with(|config| config.sender.limited_transmit = true), 50_000);
         end.sack(1, if recovery == Recovery::Sack { &[(1001, 2001)] } else { &[] });
         end.sack(1, if recovery == Recovery::Sack { &[(1001, 3001)] } else { &[] });
         assert_eq!(end.trace(), ["10001+1000", "11001+1000"], "{recovery:?}");
@@ -138,12 +137,12 @@ fn limited_transmit() {
 #[test]
 fn limited_transmit_does_not_count_in_the_reduction() {
     for recovery in [Recovery::Reno, Recovery::NewReno] {
-        let mut end = flight(Config { limited_transmit: true, ..config(recovery) }, 50_000);
+        let mut end = flight(config(recovery).with(|config| config.sender.limited_transmit = true), 50_000);
         assert_eq!(duplicates(&mut end, 1, 3), ["10001+1000", "11001+1000", "1+1000"]);
         assert_eq!(end.window(), 5.0 + 3.0, "{recovery:?}");
     }
     for recovery in [Recovery::Sack, Recovery::Rack] {
-        let mut end = flight(Config { limited_transmit: true, ..config(recovery) }, 50_000);
+        let mut end = flight(config(recovery).with(|config| config.sender.limited_transmit = true), 50_000);
         [2001, 3001, 4001].into_iter().for_each(|top| end.sack(1, &[(1001, top)]));
         assert_eq!((end.trace().len(), end.window()), (3, 5.0), "{recovery:?}");
     }
@@ -213,7 +212,7 @@ fn holes_are_filled_early_as_the_pipe_allows() {
 
 #[test]
 fn an_early_hole_counts_in_the_pipe() {
-    let mut end = flight(Config { dup_thresh: 4, ..config(Recovery::Sack) }, 10_000);
+    let mut end = flight(config(Recovery::Sack).with(|config| config.sender.dup_thresh = 4), 10_000);
     end.sack(1, &[(1001, 2001)]);
     end.sack(1, &[(3001, 4001), (1001, 2001)]);
     end.sack(1, &[(5001, 6001), (3001, 4001), (1001, 2001)]);
@@ -243,7 +242,7 @@ fn a_receiver_that_reneges() {
 /// RFC 9937: eight segments were in flight before the third report, and five must remain.
 #[test]
 fn proportional_rate_reduction() {
-    let mut end = flight(Config { prr: true, ..config(Recovery::Sack) }, 50_000);
+    let mut end = flight(config(Recovery::Sack).with(|config| config.sender.prr = true), 50_000);
     let mut sent = vec![];
     for top in 2..=10 {
         end.sack(1, &[(1001, top * 1000 + 1)]);
@@ -262,7 +261,7 @@ fn proportional_rate_reduction() {
 /// RFC 9937: below ssthresh as many segments leave as arrive, plus one for each ACK that advances without a loss.
 #[test]
 fn proportional_rate_reduction_regains_what_burst_losses_took() {
-    let mut end = flight(Config { prr: true, ..config(Recovery::Sack) }, 50_000);
+    let mut end = flight(config(Recovery::Sack).with(|config| config.sender.prr = true), 50_000);
     end.sack(1, &[(9001, 10_001)]);
     end.sack(1, &[(8001, 10_001)]);
     end.sack(1, &[(7001, 10_001)]);
@@ -281,7 +280,13 @@ fn proportional_rate_reduction_regains_what_burst_losses_took() {
 fn algorithms_with_a_window_of_their_own_are_not_reduced_proportionally() {
     let bbr = || bentpipe_cc::Algorithm::from_name("bbr").expect("registered");
     let sent = [false, true].map(|prr| {
-        let mut end = flight(Config { cc: bbr(), prr, ..config(Recovery::Rack) }, 50_000);
+        let mut end = flight(
+            config(Recovery::Rack).with(|config| {
+                config.sender.cc = bbr();
+                config.sender.prr = prr;
+            }),
+            50_000,
+        );
         (2..=10).for_each(|top| end.sack(1, &[(1001, top * 1000 + 1)]));
         end.trace()
     });
@@ -394,8 +399,9 @@ fn a_lone_segment_is_probed_no_later_than_it_would_time_out() {
 #[test]
 fn writes_do_not_put_off_the_timeout() {
     for (recovery, probes, timeouts) in [(Recovery::Rack, 1, 1), (Recovery::Sack, 0, 2)] {
-        let mut end =
-            Script::established(Config { initial_window: InitialWindow::Segments(64), ..config(recovery) });
+        let mut end = Script::established(
+            config(recovery).with(|config| config.sender.initial_window = InitialWindow::Segments(64)),
+        );
         for _ in 0..33 {
             end.write(1000);
             end.wait(30);
@@ -481,7 +487,8 @@ fn a_probe_for_a_late_ack_changes_nothing() {
 }
 
 fn timeout(spurious_timeout: SpuriousTimeout, recovery: Recovery, bytes: u64) -> Script {
-    let mut end = flight(Config { spurious_timeout, ..config(recovery) }, bytes);
+    let mut end =
+        flight(config(recovery).with(|config| config.sender.spurious_timeout = spurious_timeout), bytes);
     end.wait(250);
     assert_eq!((end.trace(), end.window()), (vec!["1+1000".into()], 1.0));
     end
@@ -522,11 +529,10 @@ fn frto_without_new_data_is_an_ordinary_timeout() {
 #[test]
 fn eifel_takes_a_spurious_timeout_back() {
     for (echo, undone) in [(1100, 1), (1450, 0)] {
-        let config = Config {
-            timestamps: true,
-            spurious_timeout: SpuriousTimeout::Eifel,
-            ..config(Recovery::NewReno)
-        };
+        let config = config(Recovery::NewReno).with(|config| {
+            config.timestamps = true;
+            config.sender.spurious_timeout = SpuriousTimeout::Eifel;
+        });
         let mut end = flight(config, 50_000);
         end.wait(250);
         let value = end.clock();

@@ -11,15 +11,13 @@ const MSS: u32 = 1000;
 
 /// Makes a STAR sender with a BDP of 64 segments over 500 ms.
 fn pair() -> Pair {
-    let config = Config {
-        cc: Algorithm::from_name("star").expect("registered"),
-        delayed_ack: DelayedAck::Off,
-        // No tail loss probe precedes the RTO probe.
-        recovery: Recovery::Sack,
-        mss: MSS,
-        receive_window: bentpipe_tcp::ReceiveWindow::Fixed(64 * u64::from(MSS)),
-        ..Config::default()
-    };
+    let config = Config::default().with(|config| {
+        config.sender.cc = Algorithm::from_name("star").expect("registered");
+        config.receiver.delayed_ack = DelayedAck::Off; // No tail loss probe precedes the RTO probe.
+        config.sender.recovery = Recovery::Sack;
+        config.mss = MSS;
+        config.receiver.receive_window = bentpipe_tcp::ReceiveWindow::Fixed(64 * u64::from(MSS));
+    });
     let mut pair = Pair::symmetric(config);
     pair.delay_one_way = ms(250);
     pair.write(0, 10_000_000);

@@ -11,7 +11,10 @@ use script::{Script, ms, plain};
 
 /// Configuration with segments of 1000 bytes and SNACK.
 fn snacking() -> Config {
-    Config { recovery: Recovery::Snack, initial_window: InitialWindow::Segments(20), ..plain() }
+    plain().with(|config| {
+        config.sender.recovery = Recovery::Snack;
+        config.sender.initial_window = InitialWindow::Segments(20);
+    })
 }
 
 fn report(end: &mut Script, ack: u64, snack: Snack) {
@@ -127,7 +130,7 @@ fn a_lossy_stream_arrives_with_few_acks() {
 /// After two seconds the receiver skips missing data and reports it to the application. Both ends must agree on it.
 #[test]
 fn best_effort_goes_on_without_what_is_missing() {
-    let patient = Config { best_effort: Some(ms(2000)), ..snacking() };
+    let patient = snacking().with(|config| config.receiver.best_effort = Some(ms(2000)));
     for (client, given_up) in [(patient.clone(), true), (snacking(), false)] {
         let mut pair = Pair::new(client, patient.clone());
         // The third segment is always lost.
@@ -155,7 +158,7 @@ fn best_effort_goes_on_without_what_is_missing() {
 #[test]
 fn a_peer_without_snack_gets_sack() {
     for recovery in [Recovery::Rack, Recovery::NewReno] {
-        let mut pair = Pair::new(snacking(), Config { recovery, ..snacking() });
+        let mut pair = Pair::new(snacking(), snacking().with(|config| config.sender.recovery = recovery));
         pair.fate[0] = Box::new(|number, _| number != 8);
         pair.write(0, 100_000);
         pair.run(Duration::from_secs(30));

@@ -13,13 +13,12 @@ use script::{Script, ms, plain};
 
 /// Sends ten segments in congestion avoidance; the timeout is 300 ms after them.
 fn timed_out(spurious_timeout: SpuriousTimeout, recovery: Recovery) -> Script {
-    let mut end = Script::established(Config {
-        recovery,
-        spurious_timeout,
-        initial_window: InitialWindow::Segments(10),
-        initial_ssthresh: Some(5.0),
-        ..plain()
-    });
+    let mut end = Script::established(plain().with(|config| {
+        config.sender.recovery = recovery;
+        config.sender.spurious_timeout = spurious_timeout;
+        config.sender.initial_window = InitialWindow::Segments(10);
+        config.sender.initial_ssthresh = Some(5.0);
+    }));
     end.write(100_000);
     assert_eq!(end.trace().len(), 10);
     end.wait(300);
@@ -96,14 +95,13 @@ fn aen_keeps_the_window_when_only_acks_were_lost() {
 fn aen_spaces_the_window_after_the_answer() {
     for (paced, at_once) in [(true, 1..=2), (false, 10..=11)] {
         let aen = SpuriousTimeout::Aen { probe: TimeoutProbe::Newest, max_probes: 3, paced };
-        let mut end = Script::established(Config {
-            spurious_timeout: aen,
-            initial_window: InitialWindow::Segments(10),
-            initial_ssthresh: Some(5.0),
-            pacing: bentpipe_tcp::Pacing::Algorithm,
-            recovery: Recovery::Sack,
-            ..plain()
-        });
+        let mut end = Script::established(plain().with(|config| {
+            config.sender.spurious_timeout = aen;
+            config.sender.initial_window = InitialWindow::Segments(10);
+            config.sender.initial_ssthresh = Some(5.0);
+            config.sender.pacing = bentpipe_tcp::Pacing::Algorithm;
+            config.sender.recovery = Recovery::Sack;
+        }));
         end.write(100_000);
         end.wait(400);
         end.trace();
@@ -138,13 +136,12 @@ fn aen_asks_three_times_before_it_believes() {
 #[test]
 fn aen_of_a_single_segment_needs_a_duplicate_report() {
     for (duplicate, window) in [(false, 1.0), (true, 11.0)] {
-        let mut end = Script::established(Config {
-            spurious_timeout: SpuriousTimeout::AEN,
-            recovery: Recovery::Sack,
-            dsack: true,
-            initial_window: InitialWindow::Segments(10),
-            ..plain()
-        });
+        let mut end = Script::established(plain().with(|config| {
+            config.sender.spurious_timeout = SpuriousTimeout::AEN;
+            config.sender.recovery = Recovery::Sack;
+            config.receiver.dsack = true;
+            config.sender.initial_window = InitialWindow::Segments(10);
+        }));
         end.write(1000);
         end.wait(450);
         end.ack_with(1001, |segment| {
@@ -162,14 +159,13 @@ fn aen_of_a_single_segment_needs_a_duplicate_report() {
 fn an_outage_of_the_ack_path_costs_no_algorithm_its_window() {
     for name in ["reno", "cubic", "westwood", "hybla", "star"] {
         assert!(REGISTRY.iter().any(|entry| entry.name == name));
-        let mut pair = Pair::symmetric(Config {
-            cc: Algorithm::from_name(name).expect("registered"),
-            spurious_timeout: SpuriousTimeout::AEN,
-            delayed_ack: DelayedAck::Off,
-            mss: 1000,
-            receive_window: ReceiveWindow::Fixed(64_000),
-            ..Config::default()
-        });
+        let mut pair = Pair::symmetric(Config::default().with(|config| {
+            config.sender.cc = Algorithm::from_name(name).expect("registered");
+            config.sender.spurious_timeout = SpuriousTimeout::AEN;
+            config.receiver.delayed_ack = DelayedAck::Off;
+            config.mss = 1000;
+            config.receiver.receive_window = ReceiveWindow::Fixed(64_000);
+        }));
         pair.delay_one_way = ms(250);
         pair.write(0, 10_000_000);
         pair.run(Duration::from_secs(8));

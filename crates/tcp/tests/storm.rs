@@ -126,7 +126,7 @@ impl World {
         let ends = [Connection::connect(configs[0].clone(), seed, now), second];
         let mss = configs[0].mss.min(configs[1].mss);
         let both = dice.chance(0.4);
-        let buffers = configs.each_ref().map(|config| match config.receive_window {
+        let buffers = configs.each_ref().map(|config| match config.receiver.receive_window {
             ReceiveWindow::Fixed(bytes) | ReceiveWindow::Auto { initial: bytes, .. } => bytes,
         });
         let mut application = |end: usize, talks| Application::new(&mut dice, now, talks, mss, buffers[end]);
@@ -312,7 +312,7 @@ impl World {
                     self.granted[end] = self.granted[end].max(segment.ack.max(1) + u64::from(segment.window));
                 }
                 self.ends[end].handle_segment(self.now, &segment);
-                let limit = self.configs[end].receive_window.limit();
+                let limit = self.configs[end].receiver.receive_window.limit();
                 self.check(self.ends[end].readable() <= limit + LARGEST_UNIT, "more than the receive buffer");
             }
             1 | 2 => self.ends[what - 1].handle_timeout(self.now),
@@ -363,10 +363,9 @@ impl World {
     /// short TIME-WAIT may end before the peer repeats data whose ACK was lost. Overtaken packets are also lost, if later ones
     /// have newer timestamps (RFC 7323 section 5.3).
     fn is_calm(&self) -> bool {
-        let patient = self
-            .configs
-            .iter()
-            .all(|config| config.user_timeout.is_none() && config.time_wait >= Duration::from_secs(60));
+        let patient = self.configs.iter().all(|config| {
+            config.lifetime.user_timeout.is_none() && config.lifetime.time_wait >= Duration::from_secs(60)
+        });
         let may_lose = |weather: &Weather| weather.loss > 0.0 || weather.reordering > 0.0;
         self.weather.iter().all(|weather| weather.is_calm() && (patient || !may_lose(weather)))
     }

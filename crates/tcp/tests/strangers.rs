@@ -162,7 +162,7 @@ fn a_released_connection_that_makes_progress_lives() {
 /// RFC 9293 section 3.8.6.1 (MUST-37): a lone FIN also uses a sequence number of the window.
 #[test]
 fn a_fin_waits_for_a_closed_window_as_long_as_the_peer_answers() {
-    let mut end = Script::established(Config { retries: 5, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.lifetime.retries = 5));
     end.window = 0;
     end.ack(1);
     end.close();
@@ -189,7 +189,10 @@ fn a_fin_follows_data_that_fills_the_window() {
 #[test]
 fn a_window_that_closes_over_data_under_way_ends_nothing_while_the_peer_answers() {
     for recovery in [Recovery::NewReno, Recovery::Rack] {
-        let mut end = Script::established(Config { retries: 5, recovery, ..plain() });
+        let mut end = Script::established(plain().with(|config| {
+            config.lifetime.retries = 5;
+            config.sender.recovery = recovery;
+        }));
         end.write(3000);
         end.trace();
         end.window = 0;
@@ -201,7 +204,10 @@ fn a_window_that_closes_over_data_under_way_ends_nothing_while_the_peer_answers(
         end.write(1000);
         assert!(end.trace().contains(&"3001+1000".into()), "{recovery:?}");
     }
-    let mut end = Script::established(Config { retries: 5, recovery: Recovery::NewReno, ..plain() });
+    let mut end = Script::established(plain().with(|config| {
+        config.lifetime.retries = 5;
+        config.sender.recovery = Recovery::NewReno;
+    }));
     end.write(3000);
     end.window = 0;
     end.ack(1);
@@ -297,7 +303,7 @@ fn an_old_timestamp_is_taken_after_24_days_of_silence() {
 /// RFC 2883 section 4: the first block is the duplicate, the second the range that contains it.
 #[test]
 fn parts_that_arrive_twice_are_reported() {
-    let mut end = Script::established(Config { dsack: true, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.receiver.dsack = true));
     end.data(1001, 2000, 1);
     assert_eq!(end.trace(), ["ack 1 1001-3001"]);
     end.data(1, 6000, 1);
@@ -435,7 +441,7 @@ fn a_temporary_error_is_told_and_ends_nothing() {
 #[test]
 fn every_second_segment_of_a_peer_with_small_segments_is_acknowledged() {
     let delayed_ack = DelayedAck::On { every: 2, timer: ms(200), quick: 0, after_duplicate: 0 };
-    let mut end = Script::established(Config { delayed_ack, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.receiver.delayed_ack = delayed_ack));
     let mut acks = 0;
     for n in 0..20 {
         end.data(1 + 900 * n, 900, 1);
@@ -456,7 +462,7 @@ fn every_second_segment_of_a_peer_with_small_segments_is_acknowledged() {
 #[test]
 fn small_writes_are_acknowledged_late() {
     let delayed_ack = DelayedAck::On { every: 2, timer: ms(200), quick: 0, after_duplicate: 0 };
-    let mut end = Script::established(Config { delayed_ack, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.receiver.delayed_ack = delayed_ack));
     for n in 0..10 {
         end.ack_with(1, |segment| {
             (segment.seq, segment.len) = (1 + 100 * n, 100);
@@ -547,7 +553,10 @@ fn an_abort_resets_a_peer_that_may_still_send() {
 fn data_outside_the_window_is_answered_at_once() {
     let delayed_ack = DelayedAck::On { every: 2, timer: ms(200), quick: 0, after_duplicate: 0 };
     let receive_window = ReceiveWindow::Fixed(1000);
-    let mut end = Script::established(Config { delayed_ack, receive_window, ..plain() });
+    let mut end = Script::established(plain().with(|config| {
+        config.receiver.delayed_ack = delayed_ack;
+        config.receiver.receive_window = receive_window;
+    }));
     end.data(1, 500, 1);
     assert_eq!(end.trace(), [""; 0]);
     end.data(1001, 100, 1);

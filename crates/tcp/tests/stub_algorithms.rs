@@ -121,12 +121,11 @@ impl Reflector for Mirror {
 }
 
 fn with(build: fn(&Start) -> Box<dyn CongestionControl>) -> Config {
-    Config {
-        cc: Algorithm::Custom(Custom::new("double", build)),
-        initial_window: InitialWindow::Segments(10),
-        recovery: Recovery::NewReno,
-        ..plain()
-    }
+    plain().with(|config| {
+        config.sender.cc = Algorithm::Custom(Custom::new("double", build));
+        config.sender.initial_window = InitialWindow::Segments(10);
+        config.sender.recovery = Recovery::NewReno;
+    })
 }
 
 fn asks_newest(_: &Start) -> Box<dyn CongestionControl> {
@@ -169,7 +168,7 @@ fn a_question_answered_with_progress_was_no_loss() {
 
 #[test]
 fn a_question_without_an_answer_expires_again() {
-    let mut end = Script::established(Config { retries: 3, ..with(asks_for_acks) });
+    let mut end = Script::established(with(asks_for_acks).with(|config| config.lifetime.retries = 3));
     end.write(1000);
     told();
     end.wait(60_000);
@@ -183,7 +182,7 @@ fn keeps_timer(_: &Start) -> Box<dyn CongestionControl> {
 
 #[test]
 fn who_does_not_back_off_does_not_give_up_earlier() {
-    let mut end = Script::established(Config { retries: 4, ..with(keeps_timer) });
+    let mut end = Script::established(with(keeps_timer).with(|config| config.lifetime.retries = 4));
     end.write(1000);
     end.trace();
     // In timeouts of 300 ms: four without back-off. Then the engine backs off until 1 + 2 + 4 + 8 have passed, as with regular
@@ -244,7 +243,7 @@ fn probe(end: &mut Script, seq: u64, tag: u16) {
 
 #[test]
 fn every_probe_has_one_reply_of_low_priority() {
-    let mut end = Script::established(Config { dsack: true, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.receiver.dsack = true));
     end.data(1, 1000, 1);
     end.trace();
     (7..10).for_each(|tag| probe(&mut end, 1, tag));
@@ -273,7 +272,7 @@ fn a_probe_that_holds_something_new_is_a_repair() {
 
 #[test]
 fn a_receiver_that_knows_no_probes_answers_with_duplicates() {
-    let mut end = Script::established(Config { probe_replies: false, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.receiver.probe_replies = false));
     end.data(1, 1000, 1);
     end.trace();
     probe(&mut end, 1, 7);
@@ -294,7 +293,7 @@ fn a_probe_after_the_fin_has_its_reply_and_no_more() {
 #[test]
 fn a_reply_does_not_replace_a_delayed_ack() {
     let delayed_ack = DelayedAck::On { every: 2, timer: ms(40), quick: 0, after_duplicate: 0 };
-    let mut end = Script::established(Config { delayed_ack, ..plain() });
+    let mut end = Script::established(plain().with(|config| config.receiver.delayed_ack = delayed_ack));
     let start = end.now;
     end.data(1, 1000, 1);
     probe(&mut end, 1, 7);
@@ -306,7 +305,9 @@ fn a_reply_does_not_replace_a_delayed_ack() {
 fn fields_travel_with_data_and_come_back_with_acks() {
     let sender = with(|_| Box::new(Double { feedback: 9, ..Double::default() }));
     let reflection = Some(Reflection { number: 9, build: || Box::new(Mirror::default()) });
-    for (receiver, expected) in [(Config { reflection, ..plain() }, true), (plain(), false)] {
+    for (receiver, expected) in
+        [(plain().with(|config| config.receiver.reflection = reflection), true), (plain(), false)]
+    {
         let mut pair = Pair::new(sender.clone(), receiver);
         told();
         pair.write(0, 3000);
@@ -323,13 +324,12 @@ fn fields_travel_with_data_and_come_back_with_acks() {
 /// Peach's Sudden Start: dummies leave in the first round trip, and their replies open the window in the second.
 #[test]
 fn sudden_start_opens_the_window_within_two_round_trips() {
-    let config = Config {
-        cc: Algorithm::from_name("peach").expect("it is registered"),
-        initial_window: InitialWindow::Segments(1),
-        receive_window: ReceiveWindow::Fixed(64_000),
-        recovery: Recovery::Sack,
-        ..plain()
-    };
+    let config = plain().with(|config| {
+        config.sender.cc = Algorithm::from_name("peach").expect("it is registered");
+        config.sender.initial_window = InitialWindow::Segments(1);
+        config.receiver.receive_window = ReceiveWindow::Fixed(64_000);
+        config.sender.recovery = Recovery::Sack;
+    });
     let mut pair = Pair::symmetric(config.clone());
     pair.write(0, 1_000_000);
     pair.run(ms(100 + 215));
@@ -338,7 +338,7 @@ fn sudden_start_opens_the_window_within_two_round_trips() {
     assert_eq!(pair.ends[0].stats().probes_sent, 63);
     assert_eq!(pair.ends[0].stats().probes_acked, 63);
     // With a receiver that does not reply it behaves as Reno, and its answers cause no retransmission.
-    let mut pair = Pair::new(config.clone(), Config { probe_replies: false, ..config });
+    let mut pair = Pair::new(config.clone(), config.with(|config| config.receiver.probe_replies = false));
     pair.write(0, 300_000);
     pair.run(ms(10_000));
     assert_eq!((pair.delivered(1), pair.ends[0].stats().retransmitted_segments), (300_000, 0));

@@ -55,11 +55,10 @@ impl CongestionControl for Listener {
 
 fn listener(requirements: Requirements, rate: Option<Rate>) -> Config {
     let build = move |_: &Start| Box::new(Listener { requirements, rate }) as Box<dyn CongestionControl>;
-    Config {
-        cc: Algorithm::Custom(Custom::new("listener", build)),
-        initial_window: InitialWindow::Segments(10),
-        ..plain()
-    }
+    plain().with(|config| {
+        config.sender.cc = Algorithm::Custom(Custom::new("listener", build));
+        config.sender.initial_window = InitialWindow::Segments(10);
+    })
 }
 
 /// RFC 6298, rules 2.2 and 2.3: a first sample of 100 ms yields 100 + 4 * 50 ms, a second one 100 + 4 * 37.5 ms.
@@ -92,8 +91,10 @@ fn a_sample_weighs_as_much_as_its_part_of_the_flight() {
 #[test]
 fn a_timeout_that_was_probed_does_not_count() {
     let spurious_timeout = SpuriousTimeout::Aen { probe: TimeoutProbe::Newest, max_probes: 1, paced: false };
-    let config =
-        Config { spurious_timeout, recovery: Recovery::NewReno, ..listener(Requirements::default(), None) };
+    let config = listener(Requirements::default(), None).with(|config| {
+        config.sender.spurious_timeout = spurious_timeout;
+        config.sender.recovery = Recovery::NewReno;
+    });
     let mut end = Script::established(config);
     end.write(3000);
     told();
@@ -106,7 +107,8 @@ fn a_timeout_that_was_probed_does_not_count() {
 /// ACK. With samples of 100 and 150 ms it is 307 ms.
 #[test]
 fn a_closed_window_is_probed_a_timeout_after_it_closed() {
-    let config = Config { recovery: Recovery::NewReno, ..listener(Requirements::default(), None) };
+    let config =
+        listener(Requirements::default(), None).with(|config| config.sender.recovery = Recovery::NewReno);
     let mut end = Script::established(config);
     end.window = 2000;
     end.ack(1);
@@ -124,7 +126,8 @@ fn a_closed_window_is_probed_a_timeout_after_it_closed() {
 /// Without RFC 7661 the used window is not reported.
 #[test]
 fn without_validation_no_window_is_called_unused() {
-    let config = Config { recovery: Recovery::NewReno, ..listener(Requirements::default(), None) };
+    let config =
+        listener(Requirements::default(), None).with(|config| config.sender.recovery = Recovery::NewReno);
     let mut end = Script::established(config);
     end.write(10_000);
     end.wait(100);
@@ -145,7 +148,9 @@ fn who_hears_of_a_pause() {
         (by_rate, rate, WindowValidation::Off, true),
         (Requirements::default(), None, WindowValidation::Restart, true),
     ] {
-        let mut end = Script::established(Config { window_validation, ..listener(requirements, rate) });
+        let mut end = Script::established(
+            listener(requirements, rate).with(|config| config.sender.window_validation = window_validation),
+        );
         end.write(1000);
         end.wait(100);
         end.ack(1001);
@@ -160,7 +165,8 @@ fn who_hears_of_a_pause() {
 /// A sender makes up for a late timer, but not after it had nothing to send.
 #[test]
 fn lateness_before_a_pause_is_no_burst_after_it() {
-    let config = Config { rate_limit: Some(Rate::from_mbps(8)), ..listener(Requirements::default(), None) };
+    let config = listener(Requirements::default(), None)
+        .with(|config| config.sender.rate_limit = Some(Rate::from_mbps(8)));
     let mut end = Script::established(config);
     end.write(5000);
     end.now = end.end.next_timeout() + ms(9);
@@ -179,7 +185,9 @@ fn lateness_before_a_pause_is_no_burst_after_it() {
 #[test]
 fn memory_counts_what_is_kept_for_each_segment() {
     let memory = |requirements: Requirements, recovery: Recovery| {
-        let mut end = Script::established(Config { recovery, ..listener(requirements, None) });
+        let mut end = Script::established(
+            listener(requirements, None).with(|config| config.sender.recovery = recovery),
+        );
         end.write(100_000);
         (end.end.memory_bytes(), end)
     };

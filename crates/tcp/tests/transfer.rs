@@ -10,7 +10,11 @@ use common::{Pair, ms};
 const RECOVERIES: [Recovery; 4] = [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack];
 
 fn config(recovery: Recovery) -> Config {
-    Config { recovery, delayed_ack: DelayedAck::Off, mss: 1000, ..Config::default() }
+    Config::default().with(|config| {
+        config.sender.recovery = recovery;
+        config.receiver.delayed_ack = DelayedAck::Off;
+        config.mss = 1000;
+    })
 }
 
 #[test]
@@ -84,10 +88,10 @@ fn data_flows_both_ways_at_once() {
 
 #[test]
 fn a_closed_window_is_probed_until_it_opens() {
-    let mut pair = Pair::symmetric(Config {
-        receive_window: bentpipe_tcp::ReceiveWindow::Fixed(10_000),
-        ..config(Recovery::Rack)
-    });
+    let mut pair = Pair::symmetric(
+        config(Recovery::Rack)
+            .with(|config| config.receiver.receive_window = bentpipe_tcp::ReceiveWindow::Fixed(10_000)),
+    );
     pair.reads = false;
     pair.write(0, 50_000);
     pair.run(Duration::from_secs(60));
@@ -101,7 +105,7 @@ fn a_closed_window_is_probed_until_it_opens() {
 
 #[test]
 fn a_vanished_peer_is_given_up() {
-    let mut pair = Pair::symmetric(Config { retries: 4, ..config(Recovery::Rack) });
+    let mut pair = Pair::symmetric(config(Recovery::Rack).with(|config| config.lifetime.retries = 4));
     pair.run(ms(500));
     pair.fate = [Box::new(|_, _| false), Box::new(|_, _| false)];
     pair.write(0, 5000);
@@ -128,7 +132,10 @@ fn no_algorithm_sends_faster_than_the_limit() {
     let limit = Rate::from_bps(2_000_000);
     for entry in REGISTRY {
         let cc = Algorithm::from_name(entry.name).unwrap();
-        let mut pair = Pair::symmetric(Config { cc, rate_limit: Some(limit), ..Config::default() });
+        let mut pair = Pair::symmetric(Config::default().with(|config| {
+            config.sender.cc = cc;
+            config.sender.rate_limit = Some(limit);
+        }));
         pair.write(0, 1_000_000);
         pair.close(0);
         pair.run(Duration::from_secs(60));
@@ -148,7 +155,11 @@ fn no_algorithm_sends_faster_than_the_limit() {
 /// silence.
 #[test]
 fn a_retransmission_that_the_pace_holds_back_is_no_silence_of_the_peer() {
-    let sender = Config { rate_limit: Some(Rate::from_bps(200)), retries: 3, mss: 1000, ..Config::default() };
+    let sender = Config::default().with(|config| {
+        config.sender.rate_limit = Some(Rate::from_bps(200));
+        config.lifetime.retries = 3;
+        config.mss = 1000;
+    });
     let mut pair = Pair::new(sender, Config::default());
     let mut lost = 0;
     pair.fate[0] = Box::new(move |_, segment| {

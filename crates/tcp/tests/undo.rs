@@ -9,7 +9,11 @@ use bentpipe_tcp::{Config, EcnMode, InitialWindow, Pacing, Recovery, SpuriousTim
 use script::{Script, plain};
 
 fn config(recovery: Recovery) -> Config {
-    Config { recovery, initial_window: InitialWindow::Segments(10), timestamps: true, ..plain() }
+    plain().with(|config| {
+        config.sender.recovery = recovery;
+        config.sender.initial_window = InitialWindow::Segments(10);
+        config.timestamps = true;
+    })
 }
 
 /// Makes an end that sent ten segments 100 ms ago. Also returns their timestamp.
@@ -120,7 +124,7 @@ fn a_mark_forbids_it() {
 
 #[test]
 fn it_can_be_switched_off_and_then_forgets() {
-    let (mut end, sent, _) = mistaken(Config { undo: false, ..config(Recovery::Rack) });
+    let (mut end, sent, _) = mistaken(config(Recovery::Rack).with(|config| config.sender.undo = false));
     ack(&mut end, 4001, &[], sent);
     ack(&mut end, 4001, &[(1, 1001)], sent);
     assert_eq!((end.end.stats().undone, end.window()), (0, 5.0));
@@ -186,7 +190,7 @@ fn timeouts_in_a_row_are_taken_back_together() {
 #[test]
 fn the_pace_of_a_mistaken_timeout_holds_nothing_back() {
     let pacing = Pacing::Window { slow_start_gain: 1.0, avoidance_gain: 1.0 };
-    let mut end = Script::established(Config { pacing, ..config(Recovery::Sack) });
+    let mut end = Script::established(config(Recovery::Sack).with(|config| config.sender.pacing = pacing));
     let sent = end.clock();
     end.write(50_000);
     end.wait(310);
@@ -200,8 +204,9 @@ fn the_pace_of_a_mistaken_timeout_holds_nothing_back() {
 
 #[test]
 fn timeouts_stand_where_nothing_doubts_them() {
-    let mut end =
-        Script::established(Config { spurious_timeout: SpuriousTimeout::Off, ..config(Recovery::Sack) });
+    let mut end = Script::established(
+        config(Recovery::Sack).with(|config| config.sender.spurious_timeout = SpuriousTimeout::Off),
+    );
     let sent = end.clock();
     end.write(1000);
     end.wait(310);

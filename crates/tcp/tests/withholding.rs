@@ -68,7 +68,11 @@ fn held(_start: &Start) -> Box<dyn CongestionControl> {
 #[test]
 fn what_is_withheld_leaves_after_the_release_and_arrives() {
     let cc = Algorithm::Custom(Custom::new("held", held));
-    let config = Config { cc, delayed_ack: DelayedAck::Off, mss: 1000, ..Config::default() };
+    let config = Config::default().with(|config| {
+        config.sender.cc = cc;
+        config.receiver.delayed_ack = DelayedAck::Off;
+        config.mss = 1000;
+    });
     let mut pair = Pair::symmetric(config);
     pair.write(0, 50_000);
     pair.close(0);

@@ -57,9 +57,9 @@ pub fn config(args: &OnWire, end: End) -> Result<Config, Failure> {
     let has_safe_mode = connection_config(&cc, [SAFE]).is_ok();
     let settings = has_safe_mode.then_some(SAFE).into_iter().chain(args.set.iter().map(String::as_str));
     let mut config = changed_config(base, &cc, settings)?;
-    let entry = REGISTRY.iter().find(|entry| entry.name == config.cc.name());
+    let entry = REGISTRY.iter().find(|entry| entry.name == config.sender.cc.name());
     let half = entry.and_then(|entry| entry.receiver);
-    config.reflection = half.map(|half| Reflection { number: half.number, build: half.build });
+    config.receiver.reflection = half.map(|half| Reflection { number: half.number, build: half.build });
     Ok(config)
 }
 

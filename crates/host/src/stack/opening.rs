@@ -92,13 +92,17 @@ impl Stack {
     /// learns from other connections has a memory. An unchanged configuration stays shared.
     pub(super) fn fitted(&self, config: &Arc<Config>, remote: IpAddr) -> Arc<Config> {
         let (mss, timestamps_len) = (config.mss.min(self.full_segment(remote)), TIMESTAMPS_LEN);
-        let learns = config.memory.is_none() && config.remembers();
+        let learns = config.sender.memory.is_none() && config.remembers();
         if !learns && (mss, timestamps_len) == (config.mss, config.timestamps_len) {
             return Arc::clone(config);
         }
         let known = || self.known_hosts.memory(remote).unwrap_or_default();
-        let memory = if learns { Some(known()) } else { config.memory.clone() };
-        Arc::new(Config { mss, timestamps_len, memory, ..Config::clone(config) })
+        let memory = if learns { Some(known()) } else { config.sender.memory.clone() };
+        Arc::new(Config::clone(config).with(|config| {
+            config.mss = mss;
+            config.timestamps_len = timestamps_len;
+            config.sender.memory = memory;
+        }))
     }
 
     pub(super) fn next_seed(&mut self) -> u64 {

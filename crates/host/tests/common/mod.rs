@@ -25,7 +25,7 @@ pub fn address(end: usize, v6: bool) -> IpAddr {
 
 pub fn config() -> Config {
     let cc = Algorithm::from_name("cubic").expect("it is registered");
-    Config { cc, ..Config::default() }
+    Config::default().with(|config| config.sender.cc = cc)
 }
 
 pub fn stack_config(end: usize) -> StackConfig {

@@ -78,26 +78,26 @@ fn config(stack: &Stack, key: &ConfigKey) -> Option<Config> {
     let cc = &side.cc;
     let mut usual = connection_config(cc, [SAFE]).or_else(|_| connection_config(cc, [])).ok()?;
     if let Some(law) = &side.law {
-        usual.cc = law.clone();
+        usual.sender.cc = law.clone();
     }
     let address = if key.is_v4 { [0, 0, 0, 0].into() } else { [0u16; 8].into() };
     let full = stack.full_segment(address);
     let announced = key.mss.filter(|mss| *mss >= LEAST_MSS);
     let buffer = key.split.most_kept();
-    let mut rto = usual.rto;
+    let mut rto = usual.sender.rto;
     rto.margin = rto.margin.max(RTO_MARGIN);
-    Some(Config {
-        rto,
-        mss: announced.map_or(full, |mss| full.min(u32::from(mss) - TIMESTAMPS_LEN)),
-        timestamps_len: TIMESTAMPS_LEN,
-        rate_limit: side.rate_limit.map(|limit| limit.rate),
-        careful_resume: side.careful_resume,
-        send_buffer: buffer,
-        receive_window: ReceiveWindow::Auto { initial: FIRST_WINDOW.min(buffer), limit: buffer },
-        keep_alive: Keepalive::of(side).map(keep_alive),
-        ecn: if key.ecn { EcnMode::Classic } else { EcnMode::Off },
-        ..usual
-    })
+    Some(usual.with(|config| {
+        config.sender.rto = rto;
+        config.mss = announced.map_or(full, |mss| full.min(u32::from(mss) - TIMESTAMPS_LEN));
+        config.timestamps_len = TIMESTAMPS_LEN;
+        config.sender.rate_limit = side.rate_limit.map(|limit| limit.rate);
+        config.sender.careful_resume = side.careful_resume;
+        config.sender.send_buffer = buffer;
+        config.receiver.receive_window =
+            ReceiveWindow::Auto { initial: FIRST_WINDOW.min(buffer), limit: buffer };
+        config.lifetime.keep_alive = Keepalive::of(side).map(keep_alive);
+        config.ecn = if key.ecn { EcnMode::Classic } else { EcnMode::Off };
+    }))
 }
 
 fn keep_alive(keepalive: Keepalive) -> KeepAlive {

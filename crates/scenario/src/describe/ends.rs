@@ -31,7 +31,7 @@ impl Named for FlowGroup {
             start: Duration::ZERO,
             stagger: Duration::ZERO,
             cc: DEFAULT_CC.to_owned(),
-            default_recovery: config.recovery,
+            default_recovery: config.sender.recovery,
             sender: config.clone(),
             receiver: config,
             header_bytes: DEFAULT_HEADER_BYTES,
@@ -83,7 +83,7 @@ pub(crate) fn sender_tcp(form: &mut Form<'_>, config: &mut Config, header_bytes:
 
 /// Tables `cc` and `tcp` of a connection end without a scenario.
 pub(crate) fn connection_end(form: &mut Form<'_>, name: &mut String, config: &mut Config) {
-    form.table("cc", cc::SHORTHAND, |form| cc::cc(form, name, &mut config.cc));
+    form.table("cc", cc::SHORTHAND, |form| cc::cc(form, name, &mut config.sender.cc));
     let mss = match form {
         Form::Read(reading) => mss_in(reading.get("tcp")).unwrap_or(config.mss),
         Form::Show(_) | Form::List(_) => config.mss,
@@ -108,7 +108,7 @@ fn sender(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) {
     let nothing = Table::default();
     let base = defaults.and_then(Node::as_table).unwrap_or(&nothing);
     if !form.reads() {
-        config.recovery = flow.default_recovery;
+        config.sender.recovery = flow.default_recovery;
     }
     // A flow over UDP has no headers of TCP to show.
     let shows_udp = !form.reads() && flow.transport == Transport::Udp;
@@ -120,7 +120,7 @@ fn sender(form: &mut Form<'_>, flow: &mut FlowGroup, defaults: Option<&Node>) {
         }
     });
     if form.reads() {
-        flow.default_recovery = config.recovery;
+        flow.default_recovery = config.sender.recovery;
         flow.sender = Arc::new(config);
     }
 }
@@ -132,7 +132,7 @@ pub(super) fn mss_in(table: Option<&Node>) -> Option<u32> {
 
 /// Reads the algorithm, which determines the recovery of both ends.
 fn algorithm(form: &mut Form<'_>, flow: &mut FlowGroup) {
-    let mut algorithm = flow.sender.cc.clone();
+    let mut algorithm = flow.sender.sender.cc.clone();
     if form.reads() {
         algorithm = resolve_cc(&flow.cc).map_or(algorithm, |(default, _)| default);
     }

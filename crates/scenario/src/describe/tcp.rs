@@ -49,54 +49,56 @@ pub(super) fn tcp(form: &mut Form<'_>, config: &mut Config, mss: u32) {
     options(form, config);
     sending(form, config, mss);
     form.table("receive-window", WINDOW_SHORTHAND, |form| {
-        receive_window(form, &mut config.receive_window, mss);
+        receive_window(form, &mut config.receiver.receive_window, mss);
     });
-    form.table("delayed-ack", DELAYED_ACK_SHORTHAND, |form| delayed_ack(form, &mut config.delayed_ack));
-    form.field("best-effort", &mut config.best_effort, &OrWord("off", TIME_ABOVE_ZERO));
-    form.table("ack-delay", Shorthand::KIND, |form| ack_delay(form, &mut config.ack_delay));
+    form.table("delayed-ack", DELAYED_ACK_SHORTHAND, |form| {
+        delayed_ack(form, &mut config.receiver.delayed_ack)
+    });
+    form.field("best-effort", &mut config.receiver.best_effort, &OrWord("off", TIME_ABOVE_ZERO));
+    form.table("ack-delay", Shorthand::KIND, |form| ack_delay(form, &mut config.receiver.ack_delay));
     life(form, config);
 }
 
 fn loss_recovery(form: &mut Form<'_>, config: &mut Config) {
-    form.field("recovery", &mut config.recovery, &Words(RECOVERIES));
-    form.field("prr", &mut config.prr, &FLAG);
-    form.field("undo", &mut config.undo, &FLAG);
-    form.field("limited-transmit", &mut config.limited_transmit, &FLAG);
-    form.field("dup-thresh", &mut config.dup_thresh, &COUNT);
-    form.table("rto", Shorthand::NONE, |form| rto(form, &mut config.rto));
+    form.field("recovery", &mut config.sender.recovery, &Words(RECOVERIES));
+    form.field("prr", &mut config.sender.prr, &FLAG);
+    form.field("undo", &mut config.sender.undo, &FLAG);
+    form.field("limited-transmit", &mut config.sender.limited_transmit, &FLAG);
+    form.field("dup-thresh", &mut config.sender.dup_thresh, &COUNT);
+    form.table("rto", Shorthand::NONE, |form| rto(form, &mut config.sender.rto));
     form.table("spurious-timeout", Shorthand::KIND, |form| {
-        spurious_timeout(form, &mut config.spurious_timeout)
+        spurious_timeout(form, &mut config.sender.spurious_timeout)
     });
 }
 
 fn options(form: &mut Form<'_>, config: &mut Config) {
-    form.field("dsack", &mut config.dsack, &FLAG);
+    form.field("dsack", &mut config.receiver.dsack, &FLAG);
     form.field("timestamps", &mut config.timestamps, &FLAG);
     form.field("window-scaling", &mut config.window_scaling, &FLAG);
     form.field("ecn", &mut config.ecn, &ECN);
-    form.field("probe-replies", &mut config.probe_replies, &FLAG);
+    form.field("probe-replies", &mut config.receiver.probe_replies, &FLAG);
 }
 
 fn sending(form: &mut Form<'_>, config: &mut Config, mss: u32) {
-    form.field("ack-counting", &mut config.ack_counting, &ACK_COUNTING);
-    form.field("initial-window", &mut config.initial_window, &Initial);
-    form.field("initial-ssthresh", &mut config.initial_ssthresh, &OrWord("infinite", Segments));
-    form.field("max-burst", &mut config.max_burst, &OrWord("off", SEGMENTS));
-    form.field("nagle", &mut config.nagle, &FLAG);
-    form.table("pacing", Shorthand::KIND, |form| pacing(form, &mut config.pacing));
-    form.field("window-validation", &mut config.window_validation, &WINDOW_VALIDATION);
-    form.table("careful-resume", Shorthand::KIND, |form| resume(form, &mut config.careful_resume));
-    form.field("send-buffer", &mut config.send_buffer, &Bytes::or_segments(mss));
+    form.field("ack-counting", &mut config.sender.ack_counting, &ACK_COUNTING);
+    form.field("initial-window", &mut config.sender.initial_window, &Initial);
+    form.field("initial-ssthresh", &mut config.sender.initial_ssthresh, &OrWord("infinite", Segments));
+    form.field("max-burst", &mut config.sender.max_burst, &OrWord("off", SEGMENTS));
+    form.field("nagle", &mut config.sender.nagle, &FLAG);
+    form.table("pacing", Shorthand::KIND, |form| pacing(form, &mut config.sender.pacing));
+    form.field("window-validation", &mut config.sender.window_validation, &WINDOW_VALIDATION);
+    form.table("careful-resume", Shorthand::KIND, |form| resume(form, &mut config.sender.careful_resume));
+    form.field("send-buffer", &mut config.sender.send_buffer, &Bytes::or_segments(mss));
 }
 
 fn life(form: &mut Form<'_>, config: &mut Config) {
-    form.table("keep-alive", Shorthand::KIND, |form| keep_alive(form, &mut config.keep_alive));
-    form.field("user-timeout", &mut config.user_timeout, &OrWord("off", TIME_ABOVE_ZERO));
-    form.field("retries", &mut config.retries, &Count::FROM_ZERO);
-    form.field("syn-retries", &mut config.syn_retries, &Count::FROM_ZERO);
-    form.field("time-wait", &mut config.time_wait, &TIME);
-    form.field("fin-wait-2", &mut config.fin_wait_2, &TIME_ABOVE_ZERO);
-    form.field("orphan-timeout", &mut config.orphan_timeout, &TIME_ABOVE_ZERO);
+    form.table("keep-alive", Shorthand::KIND, |form| keep_alive(form, &mut config.lifetime.keep_alive));
+    form.field("user-timeout", &mut config.lifetime.user_timeout, &OrWord("off", TIME_ABOVE_ZERO));
+    form.field("retries", &mut config.lifetime.retries, &Count::FROM_ZERO);
+    form.field("syn-retries", &mut config.lifetime.syn_retries, &Count::FROM_ZERO);
+    form.field("time-wait", &mut config.lifetime.time_wait, &TIME);
+    form.field("fin-wait-2", &mut config.lifetime.fin_wait_2, &TIME_ABOVE_ZERO);
+    form.field("orphan-timeout", &mut config.lifetime.orphan_timeout, &TIME_ABOVE_ZERO);
 }
 
 fn rto(form: &mut Form<'_>, rto: &mut RtoBounds) {
@@ -159,7 +161,7 @@ fn receive_window(form: &mut Form<'_>, window: &mut ReceiveWindow, mss: u32) {
         ReceiveWindow::Fixed(_) => "fixed",
         ReceiveWindow::Auto { .. } => "auto",
     };
-    let each = vec![ReceiveWindow::Fixed(window.limit()), Config::default().receive_window];
+    let each = vec![ReceiveWindow::Fixed(window.limit()), Config::default().receiver.receive_window];
     let codec = Bytes::or_segments(mss);
     form.variant(window, name, each, |form, window| match window {
         ReceiveWindow::Fixed(size) => form.field("size", size, &codec),
@@ -177,7 +179,7 @@ fn delayed_ack(form: &mut Form<'_>, delayed_ack: &mut DelayedAck) {
         DelayedAck::Off => "off",
         DelayedAck::On { .. } => "on",
     };
-    let each = vec![DelayedAck::Off, Config::default().delayed_ack];
+    let each = vec![DelayedAck::Off, Config::default().receiver.delayed_ack];
     form.variant(delayed_ack, name, each, |form, delayed_ack| {
         if let DelayedAck::On { every, timer, quick, after_duplicate } = delayed_ack {
             form.field("every", every, &SEGMENTS);

@@ -27,8 +27,9 @@ impl World {
     ) -> Result<Option<Box<Session>>, BuildError> {
         let config = Config {
             packet_bytes: group.sender.mss,
-            initial_window: group.sender.initial_window.segments(group.sender.mss),
-            window: (group.receiver.receive_window.limit() / u64::from(group.sender.mss)).max(1) as u32,
+            initial_window: group.sender.sender.initial_window.segments(group.sender.mss),
+            window: (group.receiver.receiver.receive_window.limit() / u64::from(group.sender.mss)).max(1)
+                as u32,
         };
         let paths = 1 + u8::from(group.second_path.is_some());
         let pair = match group.transport {
@@ -36,7 +37,11 @@ impl World {
             Transport::Dtn => return self.chain(topology, group, (config, flow)).map(Some),
             Transport::Petra => return self.relays(topology, group, flow).map(Some),
             Transport::Tfrc => {
-                let law = if let Algorithm::Tfrc(law) = &group.sender.cc { *law } else { Default::default() };
+                let law = if let Algorithm::Tfrc(law) = &group.sender.sender.cc {
+                    *law
+                } else {
+                    Default::default()
+                };
                 let (header, is_greedy) = (group.header_bytes, group.traffic == Traffic::Bulk);
                 let sender = tfrc::Sender::new(law, (group.sender.mss, header), is_greedy, flow.start);
                 [Agent::TfrcSender(sender), Agent::TfrcReceiver(Box::new(tfrc::Receiver::new(header)))]
@@ -211,14 +216,13 @@ impl World {
         packed: Option<u64>,
     ) -> [Arc<bentpipe_tcp::Config>; 2] {
         // A unit whose bytes may be left out is none.
-        let plain = |config: &Arc<bentpipe_tcp::Config>| bentpipe_tcp::Config {
-            best_effort: None,
-            ..bentpipe_tcp::Config::clone(config)
+        let plain = |config: &Arc<bentpipe_tcp::Config>| {
+            bentpipe_tcp::Config::clone(config).with(|config| config.receiver.best_effort = None)
         };
         let sender = self.remembering(&Arc::new(plain(&group.sender)), ends);
         let mut receiver = plain(&receiver_config(group));
-        if let Some(packed) = packed.filter(|packed| *packed < receiver.receive_window.limit()) {
-            receiver.receive_window = ReceiveWindow::Fixed(packed.max(u64::from(group.sender.mss)));
+        if let Some(packed) = packed.filter(|packed| *packed < receiver.receiver.receive_window.limit()) {
+            receiver.receiver.receive_window = ReceiveWindow::Fixed(packed.max(u64::from(group.sender.mss)));
         }
         [sender, Arc::new(receiver)]
     }

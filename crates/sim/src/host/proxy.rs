@@ -87,13 +87,19 @@ impl Proxy {
         let side = if is_satellite { &split.satellite } else { &split.clients };
         let (tcp, flow) = (&self.config.tcp, &group.sender);
         let (name, cc, recovery) = match side.algorithm() {
-            Some((cc, recovery)) => (&side.cc, cc, recovery.unwrap_or(tcp.recovery)),
-            None => (&group.cc, flow.cc.clone(), flow.recovery),
+            Some((cc, recovery)) => (&side.cc, cc, recovery.unwrap_or(tcp.sender.recovery)),
+            None => (&group.cc, flow.sender.cc.clone(), flow.sender.recovery),
         };
         let (send_buffer, rate_limit) =
-            (split.most_kept(), side.rate_limit.map(|limit| limit.rate).or(tcp.rate_limit));
-        let careful_resume = side.careful_resume.or(tcp.careful_resume);
-        let config = Config { cc, recovery, send_buffer, rate_limit, careful_resume, ..Config::clone(tcp) };
+            (split.most_kept(), side.rate_limit.map(|limit| limit.rate).or(tcp.sender.rate_limit));
+        let careful_resume = side.careful_resume.or(tcp.sender.careful_resume);
+        let config = Config::clone(tcp).with(|config| {
+            config.sender.cc = cc;
+            config.sender.recovery = recovery;
+            config.sender.send_buffer = send_buffer;
+            config.sender.rate_limit = rate_limit;
+            config.sender.careful_resume = careful_resume;
+        });
         (Arc::new(config), name.clone())
     }
 }

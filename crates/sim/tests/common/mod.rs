@@ -43,7 +43,7 @@ pub fn links(name: &str, (from, to): (&str, &str), config: LinkConfig) -> LinkGr
 
 /// `count` flows from `senders` to `receivers`, whose ends have the same configuration.
 pub fn flows(name: &str, count: u32, traffic: Traffic, config: Config) -> FlowGroup {
-    let (cc, default_recovery) = (config.cc.name().to_owned(), config.recovery);
+    let (cc, default_recovery) = (config.sender.cc.name().to_owned(), config.sender.recovery);
     let config = Arc::new(config);
     FlowGroup {
         name: name.to_owned(),
@@ -121,22 +121,20 @@ impl Dumbbell {
 /// The TCP of the common world: 960-byte payloads so that a packet has 1000 bytes, a window of `window` segments, one ACK per
 /// segment, an initial window of two, SACK.
 pub fn paper_tcp(window: u64) -> Config {
-    Config {
-        cc: Algorithm::from_name("reno").expect("Reno is registered"),
-        mss: 960,
-        recovery: Recovery::Sack,
-        timestamps: false,
-        limited_transmit: false,
-        delayed_ack: DelayedAck::Off,
-        initial_window: InitialWindow::Segments(2),
-        receive_window: ReceiveWindow::Fixed(window * 960),
-        send_buffer: 2 * window * 960,
-        // RFC 6298 and RFC 6675 without what came later.
-        rto: RtoBounds { margin: Duration::ZERO, ..Config::default().rto },
-        prr: false,
-        undo: false,
-        ..Config::default()
-    }
+    Config::default().with(|config| {
+        config.sender.cc = Algorithm::from_name("reno").expect("Reno is registered");
+        config.mss = 960;
+        config.sender.recovery = Recovery::Sack;
+        config.timestamps = false;
+        config.sender.limited_transmit = false;
+        config.receiver.delayed_ack = DelayedAck::Off;
+        config.sender.initial_window = InitialWindow::Segments(2);
+        config.receiver.receive_window = ReceiveWindow::Fixed(window * 960);
+        config.sender.send_buffer = 2 * window * 960; // RFC 6298 and RFC 6675 without what came later.
+        config.sender.rto = RtoBounds { margin: Duration::ZERO, ..Config::default().sender.rto };
+        config.sender.prr = false;
+        config.sender.undo = false;
+    })
 }
 
 /// `count` bulk flows over the common GEO world, its satellite link scaled up to `rate`.

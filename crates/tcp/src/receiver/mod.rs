@@ -109,13 +109,13 @@ struct Tuning {
 
 impl Receiver {
     pub fn new(config: &Config) -> Self {
-        let buffer = match config.receive_window {
+        let buffer = match config.receiver.receive_window {
             ReceiveWindow::Fixed(bytes) => bytes,
             ReceiveWindow::Auto { initial, .. } => initial,
         };
-        let limit = config.receive_window.limit();
+        let limit = config.receiver.receive_window.limit();
         let scale = (0..14).find(|shift| (65_535_u64 << shift) >= limit).unwrap_or(14);
-        let quick = match config.delayed_ack {
+        let quick = match config.receiver.delayed_ack {
             DelayedAck::Off => 0,
             DelayedAck::On { quick, .. } => quick.min(u32::from(u16::MAX)) as u16,
         };

@@ -3,7 +3,8 @@ use bentpipe_base::SackBlocks;
 use super::*;
 
 fn receiver() -> Receiver {
-    let config = Config { receive_window: ReceiveWindow::Fixed(100_000), ..Config::default() };
+    let config =
+        Config::default().with(|config| config.receiver.receive_window = ReceiveWindow::Fixed(100_000));
     let mut receiver = Receiver::new(&config);
     receiver.synchronise();
     receiver.acknowledged(&config);
@@ -93,7 +94,10 @@ fn the_fin_is_not_data() {
 
 #[test]
 fn the_right_edge_never_retreats() {
-    let config = Config { receive_window: ReceiveWindow::Fixed(3000), mss: 1000, ..Config::default() };
+    let config = Config::default().with(|config| {
+        config.receiver.receive_window = ReceiveWindow::Fixed(3000);
+        config.mss = 1000;
+    });
     let mut receiver = Receiver::new(&config);
     receiver.synchronise();
     assert_eq!(receiver.acknowledged(&config), 3000);

@@ -67,7 +67,7 @@ impl Receiver {
 
     /// Grows an auto-tuned buffer once per round trip.
     pub fn tune(&mut self, now: Instant, rtt: Duration, config: &Config) {
-        let ReceiveWindow::Auto { limit, .. } = config.receive_window else { return };
+        let ReceiveWindow::Auto { limit, .. } = config.receiver.receive_window else { return };
         if self.buffer >= limit || now.since(self.tuning.since) < rtt {
             return;
         }

@@ -86,7 +86,7 @@ impl Sender {
     /// a needless retransmission, nor is the duplicate ACK a sign of loss.
     fn take_probe_reports(&mut self, cx: &Context, findings: &mut Findings) {
         let Some(first) = findings.segment.sack.as_slice().first().filter(|_| findings.dsack) else { return };
-        let patience = self.rtt.rto(&cx.config.rto) + self.rtt.srtt * 2;
+        let patience = self.rtt.rto(&cx.config.sender.rto) + self.rtt.srtt * 2;
         if let Some(outstanding_probes) = &mut self.outstanding_probes {
             findings.reported =
                 outstanding_probes.report(*first, Reported { at: cx.now, patience, shortest: self.rtt.min });
@@ -122,7 +122,7 @@ impl Sender {
         };
         if let Some(rtt) = findings.rtt.filter(|rtt| !rtt.is_zero()) {
             let flight = self.board.outstanding() + progress.acked;
-            self.rtt.sample(rtt, Coverage { acked: progress.arrived, flight }, &cx.config.rto);
+            self.rtt.sample(rtt, Coverage { acked: progress.arrived, flight }, &cx.config.sender.rto);
             self.rtt.reset_back_off();
             cx.trace(Event::Rtt { sample_ns: rtt.as_nanos(), srtt_ns: self.rtt.srtt.as_nanos() });
         }
@@ -206,7 +206,7 @@ impl Sender {
             _ if self.ecn != Ecn::Off => 0,
             _ => findings.progress.arrived,
         };
-        if findings.advanced { config.ack_counting.count(unmarked) } else { 0 }
+        if findings.advanced { config.sender.ack_counting.count(unmarked) } else { 0 }
     }
 
     /// Passes the fields of a segment to the algorithm, if that was agreed on.
@@ -309,7 +309,7 @@ impl Sender {
             }
             Recovery::Reno | Recovery::NewReno => counts && self.count_duplicate(cx),
             Recovery::Sack => {
-                findings.progress.sacked > 0 && self.board.mark_lost_by_count(cx.config.dup_thresh) > 0
+                findings.progress.sacked > 0 && self.board.mark_lost_by_count(cx.config.sender.dup_thresh) > 0
             }
             Recovery::Rack => {
                 if findings.progress.newest.is_none() && !findings.dsack {
@@ -347,7 +347,7 @@ impl Sender {
             self.after_progress(cx);
         } else if self.board.is_empty() {
             self.stop_timers(cx);
-        } else if cx.config.rto.restart_on_sacks && self.arrived_before_oldest(findings) {
+        } else if cx.config.sender.rto.restart_on_sacks && self.arrived_before_oldest(findings) {
             self.arm_retransmission(cx);
         }
     }
@@ -381,7 +381,9 @@ impl Sender {
             *cx.events |= Events::ALL_ACKED;
             self.board.release();
         }
-        if self.stream.writer != Writer::Satisfied && self.stream.buffered(self.una) < cx.config.send_buffer {
+        if self.stream.writer != Writer::Satisfied
+            && self.stream.buffered(self.una) < cx.config.sender.send_buffer
+        {
             if self.stream.writer == Writer::Endless {
                 let room = self.room(cx.config);
                 self.stream.write(u64::MAX, room);

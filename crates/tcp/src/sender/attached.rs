@@ -62,8 +62,8 @@ pub(super) struct Attached {
 impl Attached {
     /// Builds the algorithm of a connection, with Careful Resume around it if that is configured.
     pub fn build(config: &Config, start: &Start) -> Self {
-        let own = config.cc.build(start);
-        Self::new(match &config.careful_resume {
+        let own = config.sender.cc.build(start);
+        Self::new(match &config.sender.careful_resume {
             Some(resume) if !config.resumes_without_pacing() => resume.around(own, start),
             _ => own,
         })

@@ -59,7 +59,7 @@ impl Sender {
     }
 
     fn reordering_window(&self, config: &Config) -> Duration {
-        let proven = !self.episode.is_open() || self.board.sacked() >= config.dup_thresh;
+        let proven = !self.episode.is_open() || self.board.sacked() >= config.sender.dup_thresh;
         self.rack.as_ref().map_or(Duration::ZERO, |rack| rack.reordering_window(&self.rtt, proven))
     }
 }

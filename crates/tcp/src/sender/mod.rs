@@ -143,7 +143,7 @@ impl Sender {
             delivered: 0,
             rate: (!algorithm.has(Abilities::WINDOW_ONLY)).then(Box::default),
             algorithm,
-            rtt: RttEstimator::new(&config.rto),
+            rtt: RttEstimator::new(&config.sender.rto),
             told_srtt: Duration::ZERO,
             last_sent: Instant::ZERO,
             timer: RetransmissionTimer::OFF,
@@ -151,7 +151,7 @@ impl Sender {
             duplicates: 0,
             limit: Limit::Application,
             lost_syn: false,
-            recovery: config.recovery,
+            recovery: config.sender.recovery,
             timestamps: false,
             ecn: Ecn::Off,
             peer_probes: PeerProbes::Unknown,
@@ -173,11 +173,15 @@ impl Sender {
     fn start(config: &Config, mss: u32, seed: u64, lost_syn: bool) -> Start {
         Start {
             mss,
-            initial_window: if lost_syn { 1.0 } else { f64::from(config.initial_window.segments(mss)) },
-            paced: matches!(config.pacing, Pacing::Window { .. }),
-            initial_ssthresh: config.initial_ssthresh.unwrap_or(f64::INFINITY),
+            initial_window: if lost_syn {
+                1.0
+            } else {
+                f64::from(config.sender.initial_window.segments(mss))
+            },
+            paced: matches!(config.sender.pacing, Pacing::Window { .. }),
+            initial_ssthresh: config.sender.initial_ssthresh.unwrap_or(f64::INFINITY),
             seed,
-            memory: config.memory.clone().filter(|_| !lost_syn),
+            memory: config.sender.memory.clone().filter(|_| !lost_syn),
         }
     }
 
@@ -205,7 +209,7 @@ impl Sender {
 
     /// Returns the bytes that the application may write now.
     pub fn room(&self, config: &Config) -> u64 {
-        self.stream.room(self.una, config.send_buffer)
+        self.stream.room(self.una, config.sender.send_buffer)
     }
 
     /// Sets the peer's window from the handshake.
@@ -224,20 +228,20 @@ impl Sender {
 
     /// Records the handshake's round trip.
     pub fn handshake_rtt(&mut self, rtt: Duration, config: &Config) {
-        self.rtt.sample(rtt, Coverage { acked: 1, flight: 1 }, &config.rto);
+        self.rtt.sample(rtt, Coverage { acked: 1, flight: 1 }, &config.sender.rto);
     }
 
     /// Records an upper bound of the round trip if the SYN was sent more than once: RFC 6298 section 5.7 then requires a long
     /// timeout.
     pub fn guess_rtt(&mut self, rtt: Duration, config: &Config) {
-        self.rtt.guess(rtt, &config.rto);
+        self.rtt.guess(rtt, &config.sender.rto);
     }
 
     /// Records the loss of a SYN. The first flight is then one segment (RFC 5681 section 3.1), and the timeout is long (RFC 6298
     /// rule 5.7).
     pub fn syn_was_lost(&mut self, config: &Config) {
         self.lost_syn = true;
-        self.rtt.lost_syn(&config.rto);
+        self.rtt.lost_syn(&config.sender.rto);
     }
 
     /// True if only one segment may be in flight, because a SYN was lost and no data has been acknowledged.
@@ -327,7 +331,7 @@ impl Sender {
     }
 
     pub fn rto(&self, config: &Config) -> Duration {
-        self.rtt.rto(&config.rto)
+        self.rtt.rto(&config.sender.rto)
     }
 
     pub fn back_off(&mut self) {
@@ -401,14 +405,14 @@ impl Sender {
             Episode::Open => {
                 let classical =
                     self.algorithm.accounting == Accounting::Outstanding || !self.recovery.uses_sack();
-                classical || !config.limited_transmit
+                classical || !config.sender.limited_transmit
             }
         };
         if !by_outstanding {
             return self.board.in_flight();
         }
         let extra =
-            if self.episode.is_open() && config.limited_transmit { self.duplicates.min(2) } else { 0 };
+            if self.episode.is_open() && config.sender.limited_transmit { self.duplicates.min(2) } else { 0 };
         self.board.outstanding() - extra.min(self.board.outstanding())
     }
 

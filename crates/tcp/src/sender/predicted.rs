@@ -40,17 +40,17 @@ impl Sender {
         let asks = self.algorithm.exchanges_fields
             || self.algorithm.abilities.intersects(Abilities::PROBES.union(Abilities::SEES_DEPARTURES));
         let quiet = self.extra.is_none() && self.duplicates == 0 && timers.persist == Instant::FAR_FUTURE;
-        !probing && !repairs && !asks && quiet && config.max_burst.is_none() && !self.begins_with_one()
+        !probing && !repairs && !asks && quiet && config.sender.max_burst.is_none() && !self.begins_with_one()
     }
 
     /// True if only the congestion window limits the sender, so that neither pacer nor algorithm is asked.
     pub fn is_held_by_window_only(&self, config: &Config) -> bool {
-        let unpaced = match config.pacing {
+        let unpaced = match config.sender.pacing {
             Pacing::Off => true,
             Pacing::Algorithm => self.una >= self.spaced_until && self.recovery != Recovery::Snack,
             Pacing::Window { .. } => false,
         };
-        self.algorithm.has(Abilities::WINDOW_ONLY) && unpaced && config.rate_limit.is_none()
+        self.algorithm.has(Abilities::WINDOW_ONLY) && unpaced && config.sender.rate_limit.is_none()
     }
 
     /// Sends a full segment of new data if the slow path in `transmit` would do so, or decides that nothing may leave. Nothing
@@ -132,11 +132,11 @@ impl Sender {
         self.note_delivered(cx.now, delivered_bytes);
         if !rtt.is_zero() {
             let coverage = Coverage { acked, flight: self.board.outstanding() };
-            self.rtt.sample(rtt, coverage, &cx.config.rto);
+            self.rtt.sample(rtt, coverage, &cx.config.sender.rto);
         }
         let ack = Ack {
             acked,
-            counted: cx.config.ack_counting.count(acked),
+            counted: cx.config.sender.ack_counting.count(acked),
             sacked: 0,
             delivered_bytes,
             lost: 0,

@@ -42,7 +42,7 @@ impl Sender {
         {
             return None;
         }
-        if let Some(limit) = cx.config.rate_limit {
+        if let Some(limit) = cx.config.sender.rate_limit {
             self.pacer.get_or_insert_default().sent(cx.now, len, limit);
         }
         cx.stats.rare().probes_sent += 1;
@@ -55,7 +55,7 @@ impl Sender {
 
     /// True if the configured rate limit allows a probe now. Probes use the rate like segments.
     fn limit_allows(&mut self, cx: &mut Context) -> bool {
-        if cx.config.rate_limit.is_none() {
+        if cx.config.sender.rate_limit.is_none() {
             return true;
         }
         let ready = self.pacer.get_or_insert_default().ready_at(cx.now);
@@ -133,7 +133,7 @@ impl Sender {
     fn held_probe_at(&self, cx: &Context) -> Instant {
         let probes = self.outstanding_probes.as_ref().filter(|_| self.rto_probe.is_none());
         let at = probes.map_or(Instant::FAR_FUTURE, |probes| probes.held_until());
-        let line = self.pacer.as_ref().filter(|_| cx.config.rate_limit.is_some());
+        let line = self.pacer.as_ref().filter(|_| cx.config.sender.rate_limit.is_some());
         line.map_or(at, |pacer| at.max(pacer.ready_at(cx.now)))
     }
 }

@@ -46,7 +46,7 @@ impl Sender {
         match self.episode {
             Episode::Open => {
                 let recover_point = self.reductions.as_ref().map_or(0, |reductions| reductions.recover_point);
-                self.duplicates == cx.config.dup_thresh && self.una > recover_point
+                self.duplicates == cx.config.sender.dup_thresh && self.una > recover_point
             }
             Episode::Recovery { .. } => {
                 self.inflate(1.0);
@@ -113,7 +113,7 @@ impl Sender {
         reductions.limited = 0;
         reductions.prr = Prr::begin(flight.into(), 0);
         let marked = found.marked || reduced;
-        self.watch_reduction(cx.config.undo && !marked);
+        self.watch_reduction(cx.config.sender.undo && !marked);
         self.extra.forced = 1;
         if !sack {
             self.inflate(INITIAL_INFLATION);
@@ -127,7 +127,7 @@ impl Sender {
     /// True if PRR is in use. It is not if the algorithm sets its window in recovery itself, nor without SACK, where RFC 6582
     /// inflates and deflates the window.
     pub(super) fn reduces_proportionally(&self, config: &Config) -> bool {
-        config.prr && self.algorithm.accounting == Accounting::Pipe && self.recovery.uses_sack()
+        config.sender.prr && self.algorithm.accounting == Accounting::Pipe && self.recovery.uses_sack()
     }
 
     /// Allows segments in proportion to the data that an ACK in fast recovery delivered.
@@ -238,20 +238,23 @@ impl Sender {
 
     /// True if an ACK that arrives `age` after the retransmission is too early to be its answer.
     fn too_soon(&self, age: Duration, config: &Config) -> bool {
-        let SpuriousTimeout::Enhanced { fraction, .. } = config.spurious_timeout else { return false };
+        let SpuriousTimeout::Enhanced { fraction, .. } = config.sender.spurious_timeout else { return false };
         self.rtt.min != Duration::MAX && age.as_secs_f64() < fraction * self.rtt.min.as_secs_f64()
     }
 
     /// Responds to a spurious timeout as Enhanced TCP.
     #[cold]
     fn respond_as_enhanced(&mut self, cx: &mut Context) {
-        if matches!(cx.config.spurious_timeout, SpuriousTimeout::Enhanced { restore: Restore::Both, .. }) {
+        if matches!(
+            cx.config.sender.spurious_timeout,
+            SpuriousTimeout::Enhanced { restore: Restore::Both, .. }
+        ) {
             return self.undo_reduction(cx);
         }
         if let Episode::Loss { check, .. } = &mut self.episode {
             *check = TimeoutCheck::None;
         }
-        self.rtt.widen(self.told_srtt, &cx.config.rto);
+        self.rtt.widen(self.told_srtt, &cx.config.sender.rto);
         let path = self.path(cx.now);
         self.algorithm.cc.on_undo(Undo::Threshold, &path);
         cx.stats.rare().undone += 1;
@@ -263,7 +266,7 @@ impl Sender {
         // A timeout during recovery, or after another one, counts as real (RFC 5682 section 2.1 step 1).
         let fresh = self.episode.is_open() && self.silence.timeouts == 1;
         let several = self.board.outstanding() > 1;
-        match cx.config.spurious_timeout {
+        match cx.config.sender.spurious_timeout {
             SpuriousTimeout::FRto if fresh && several => TimeoutCheck::AwaitFirst,
             SpuriousTimeout::Eifel if fresh && several && self.timestamps => {
                 TimeoutCheck::AwaitEcho(clock_ms(cx.now))
@@ -276,7 +279,7 @@ impl Sender {
     /// Watches a timeout's reduction for an undo. A timeout in fast recovery counts as real; of several consecutive ones the
     /// first is watched.
     pub(super) fn watch_timeout(&mut self, cx: &Context) {
-        let watched = cx.config.undo && cx.config.spurious_timeout == SpuriousTimeout::FRto;
+        let watched = cx.config.sender.undo && cx.config.sender.spurious_timeout == SpuriousTimeout::FRto;
         if !matches!(self.episode, Episode::Loss { .. }) || self.silence.timeouts == 1 {
             self.watch_reduction(watched && self.episode.is_open());
         }

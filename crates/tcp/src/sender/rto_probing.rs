@@ -40,7 +40,9 @@ impl Sender {
 
     /// Returns the RTO probe of the engine as configured, unless a timeout was believed or enough probes are unanswered.
     fn engine_rto_probe(&self, cx: &Context) -> Option<ProbeKind> {
-        let SpuriousTimeout::Aen { probe, max_probes, .. } = cx.config.spurious_timeout else { return None };
+        let SpuriousTimeout::Aen { probe, max_probes, .. } = cx.config.sender.spurious_timeout else {
+            return None;
+        };
         let may = !self.algorithm.has(Abilities::TIMEOUT_PROBES)
             && self.silence.rto_probes < max_probes
             && self.silence.timeouts == self.silence.rto_probes + 1;
@@ -70,7 +72,7 @@ impl Sender {
         if findings.advanced {
             self.rto_probe = None;
             self.rtt.reset_back_off();
-            self.rtt.widen(self.rtt.srtt, &cx.config.rto);
+            self.rtt.widen(self.rtt.srtt, &cx.config.sender.rto);
             // The wait for the answer does not count as idle time.
             self.last_sent = cx.now;
             if rto_probe.is_of_engine() {
@@ -98,7 +100,7 @@ impl Sender {
             let timeout = Timeout { consecutive: 1, outstanding: 1, answered: false };
             // Nothing is left to retransmit.
             self.algorithm.cc.on_rto(&timeout, &path);
-        } else if matches!(cx.config.spurious_timeout, SpuriousTimeout::Aen { paced: true, .. }) {
+        } else if matches!(cx.config.sender.spurious_timeout, SpuriousTimeout::Aen { paced: true, .. }) {
             // Pacing lasts until the first segment sent from now on is acknowledged.
             self.spaced_until = self.nxt + 1;
         }

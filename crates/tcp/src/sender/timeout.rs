@@ -26,7 +26,7 @@ impl Sender {
             cx.timers.retransmit = Instant::FAR_FUTURE;
             return;
         }
-        self.timer.expires = cx.now + self.rtt.rto(&cx.config.rto) + self.peer_ack_delay();
+        self.timer.expires = cx.now + self.rtt.rto(&cx.config.sender.rto) + self.peer_ack_delay();
         self.arm_tail_probe(cx);
     }
 
@@ -51,7 +51,7 @@ impl Sender {
         } else {
             (self.timer.expires, Deadline::Retransmission)
         };
-        if let Some(limit) = cx.config.user_timeout {
+        if let Some(limit) = cx.config.lifetime.user_timeout {
             cx.timers.retransmit = cx.timers.retransmit.min(self.silence.since + limit);
         }
     }
@@ -90,8 +90,9 @@ impl Sender {
         // A peer that answers with a closed window is alive, even if it closed the window over data in flight (RFC 9293,
         // MUST-37).
         let silent = if stopped { self.silence.unanswered } else { self.silence.timeouts };
-        if silent >= cx.config.retries
-            && cx.now >= self.silence.since + self.rtt.patience(cx.config.retries, &cx.config.rto)
+        if silent >= cx.config.lifetime.retries
+            && cx.now
+                >= self.silence.since + self.rtt.patience(cx.config.lifetime.retries, &cx.config.sender.rto)
         {
             return Fate::GiveUp;
         }
@@ -101,7 +102,7 @@ impl Sender {
     }
 
     fn waited_too_long(&self, cx: &Context) -> bool {
-        cx.config.user_timeout.is_some_and(|limit| cx.now >= self.silence.since + limit)
+        cx.config.lifetime.user_timeout.is_some_and(|limit| cx.now >= self.silence.since + limit)
     }
 
     /// Executes the timeout (RFC 6298 section 5.4 to 5.7).
@@ -116,7 +117,7 @@ impl Sender {
         match self.react_to_timeout(cx, answered, &path) {
             TimeoutResponse::Retransmit(back_off) => {
                 // An algorithm may omit the back-off, but not forever: the peer may be gone.
-                if back_off == BackOff::Double || self.silence.timeouts > cx.config.retries {
+                if back_off == BackOff::Double || self.silence.timeouts > cx.config.lifetime.retries {
                     self.rtt.back_off();
                 }
                 let check = self.first_timeout_check(cx);
@@ -200,8 +201,8 @@ impl Sender {
     /// Runs the persist timer while the peer's window blocks all data (RFC 9293 section 3.8.6.1).
     pub(super) fn arm_persist(&mut self, cx: &mut Context) {
         if cx.timers.persist == Instant::FAR_FUTURE {
-            let wait = (self.rtt.rto(&cx.config.rto) * (1_u64 << self.silence.persists.min(16)))
-                .min(cx.config.rto.ceiling);
+            let wait = (self.rtt.rto(&cx.config.sender.rto) * (1_u64 << self.silence.persists.min(16)))
+                .min(cx.config.sender.rto.ceiling);
             cx.timers.persist = cx.now + wait;
         }
     }
@@ -217,7 +218,7 @@ impl Sender {
             return Fate::GoOn;
         }
         // A peer that answers with a closed window is alive; one without any answer is gone.
-        if self.silence.unanswered >= cx.config.retries || self.waited_too_long(cx) {
+        if self.silence.unanswered >= cx.config.lifetime.retries || self.waited_too_long(cx) {
             return Fate::GiveUp;
         }
         if self.silence.unanswered == 0 {

@@ -123,7 +123,7 @@ impl Sender {
             self.limit = Limit::Application;
             return None;
         }
-        let fits_burst = cx.config.max_burst.is_none_or(|burst| self.burst < burst);
+        let fits_burst = cx.config.sender.max_burst.is_none_or(|burst| self.burst < burst);
         let room = fits_burst && self.has_room(cx);
         if room
             && !self.withholds_retransmissions()
@@ -187,7 +187,7 @@ impl Sender {
             };
         }
         let last = len == unsent;
-        if cx.config.nagle && len < full && !self.board.is_empty() && !(last && fin) {
+        if cx.config.sender.nagle && len < full && !self.board.is_empty() && !(last && fin) {
             return Err(Limit::Application);
         }
         // The FIN also uses a sequence number of the peer's window.
@@ -340,14 +340,14 @@ impl Sender {
     pub(super) fn is_held_back(&self, cx: &Context) -> bool {
         let own = self.own_spacing();
         own == Spacing::Withheld
-            || cx.config.rate_limit.is_some()
+            || cx.config.sender.rate_limit.is_some()
             || self.wanted_rate(own.rate(), cx).is_some()
     }
 
     /// Returns the spacing that results from `own`, that of the algorithm, and the configuration.
     #[inline]
     fn pace(&self, own: Spacing, cx: &Context) -> Spacing {
-        let (rate, limit) = (self.wanted_rate(own.rate(), cx), cx.config.rate_limit);
+        let (rate, limit) = (self.wanted_rate(own.rate(), cx), cx.config.sender.rate_limit);
         match (rate.into_iter().chain(limit).min(), own) {
             (Some(rate), Spacing::Pairs { gap, .. }) => Spacing::Pairs { rate, gap },
             (Some(rate), Spacing::At { quantum, .. }) => Spacing::At { rate, quantum },
@@ -358,7 +358,7 @@ impl Sender {
     /// Returns the rate before the configured limit; `own` is the algorithm's rate, where zero means none.
     #[inline]
     fn wanted_rate(&self, own: Option<Rate>, cx: &Context) -> Option<Rate> {
-        let (slow_start_gain, avoidance_gain) = match cx.config.pacing {
+        let (slow_start_gain, avoidance_gain) = match cx.config.sender.pacing {
             Pacing::Off => return None,
             Pacing::Algorithm if self.una < self.spaced_until => (1.0, 1.0),
             // One paced ACK covers half a window. Sent at once, it would build a queue, which distorts the delay measurements of

@@ -61,7 +61,7 @@ impl Sender {
     pub(super) fn undo_reduction(&mut self, cx: &mut Context) {
         if matches!(self.episode, Episode::Loss { .. }) {
             self.rtt.reset_back_off();
-            self.rtt.widen(self.told_srtt, &cx.config.rto);
+            self.rtt.widen(self.told_srtt, &cx.config.sender.rto);
         }
         if !self.episode.is_open() {
             self.board.unmark_lost();

@@ -5,8 +5,9 @@
 use bentpipe_base::{Duration, Instant, Rate, Rng};
 use bentpipe_cc::{Algorithm, Capacity, PathMemory, REGISTRY, TimeoutProbe, careful_resume};
 use bentpipe_tcp::{
-    AckCounting, AckDelay, AckPace, Config, DelayedAck, EcnMode, InitialWindow, KeepAlive, Pacing,
-    ReceiveWindow, Recovery, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
+    AckCounting, AckDelay, AckPace, Config, DelayedAck, EcnMode, InitialWindow, KeepAlive, LifetimeConfig,
+    Pacing, ReceiveWindow, ReceiverConfig, Recovery, Restore, RtoBounds, SenderConfig, SpuriousTimeout,
+    WindowValidation,
 };
 
 const SPURIOUS_TIMEOUTS: &[SpuriousTimeout] = &[
@@ -78,56 +79,8 @@ fn memory(dice: &mut Dice) -> PathMemory {
 const RECOVERIES: &[Recovery] =
     &[Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Rack, Recovery::Snack];
 
-/// Returns a random valid configuration.
-pub fn config(dice: &mut Dice) -> Config {
-    let entry = dice.0.below(REGISTRY.len() as u64) as usize;
-    let initial = dice.spread(1000, 200_000);
-    Config {
-        cc: Algorithm::from_name(REGISTRY[entry].name).unwrap(),
-        mss: dice.one_of(&[50, 88, 536, 536, 1000, 1448, 1448, 1460, 8960]),
-        timestamps_len: 12,
-        recovery: dice.one_of(RECOVERIES),
-        prr: dice.coin(),
-        undo: dice.coin(),
-        limited_transmit: dice.coin(),
-        dup_thresh: dice.within(1, 5) as u32,
-        dsack: dice.coin(),
-        timestamps: dice.coin(),
-        window_scaling: dice.coin(),
-        ecn: dice.one_of(&[EcnMode::Off, EcnMode::Classic, EcnMode::Accurate]),
-        nagle: dice.coin(),
-        delayed_ack: delayed_ack(dice),
-        rto: RtoBounds {
-            initial: ms(dice.within(200, 3000)),
-            floor: ms(dice.within(0, 1000)),
-            margin: ms(dice.one_of(&[0, 200])),
-            ceiling: ms(dice.within(5000, 60_000)),
-            tick: ms(dice.one_of(&[0, 1, 1, 10, 500])),
-            each_sample: dice.coin(),
-            restart_on_sacks: dice.coin(),
-        },
-        spurious_timeout: dice.one_of(SPURIOUS_TIMEOUTS),
-        pacing: dice.one_of(&[Pacing::Algorithm, Pacing::Off, Pacing::WINDOW]),
-        window_validation: dice.one_of(&[
-            WindowValidation::Off,
-            WindowValidation::Restart,
-            WindowValidation::Rfc7661,
-        ]),
-        initial_window: dice.one_of(&[
-            InitialWindow::Segments(1),
-            InitialWindow::Segments(64),
-            InitialWindow::Rfc3390,
-            InitialWindow::Rfc6928,
-        ]),
-        initial_ssthresh: dice.one_of(&[None, Some(2.0), Some(17.5)]),
-        receive_window: match dice.within(0, 3) {
-            0 => ReceiveWindow::Fixed(dice.spread(1, 5000)),
-            1 => ReceiveWindow::Fixed(dice.spread(5000, 1 << 20)),
-            2 => ReceiveWindow::Auto { initial, limit: 64 << 20 },
-            _ => ReceiveWindow::Auto { initial, limit: initial * 4 },
-        },
-        send_buffer: dice.spread(1000, 1 << 20),
-        max_burst: dice.one_of(&[None, None, Some(1), Some(4)]),
+fn lifetime(dice: &mut Dice) -> LifetimeConfig {
+    LifetimeConfig {
         keep_alive: dice.chance(0.3).then(|| KeepAlive {
             idle: ms(dice.spread(100, 60_000)),
             interval: ms(dice.spread(1000, 60_000)),
@@ -139,14 +92,72 @@ pub fn config(dice: &mut Dice) -> Config {
         time_wait: Duration::from_secs(dice.within(1, 120)),
         fin_wait_2: Duration::from_secs(60),
         orphan_timeout: Duration::from_secs(120),
+    }
+}
+
+/// Returns a random valid configuration.
+pub fn config(dice: &mut Dice) -> Config {
+    let entry = dice.0.below(REGISTRY.len() as u64) as usize;
+    let initial = dice.spread(1000, 200_000);
+    Config {
+        mss: dice.one_of(&[50, 88, 536, 536, 1000, 1448, 1448, 1460, 8960]),
+        timestamps_len: 12,
+        timestamps: dice.coin(),
+        window_scaling: dice.coin(),
+        ecn: dice.one_of(&[EcnMode::Off, EcnMode::Classic, EcnMode::Accurate]),
         least_mss: 48,
-        probe_replies: dice.chance(0.8),
-        ack_counting: dice.one_of(&[AckCounting::Segments, AckCounting::Acks]),
-        ack_delay: dice.one_of(&[AckDelay::Auto, AckDelay::Auto, AckDelay::Paced(AckPace::default())]),
-        best_effort: None,
-        reflection: None,
-        rate_limit: dice.coin().then(|| Rate::from_bps(dice.spread(1_000_000, 1_000_000_000))),
-        careful_resume: dice.coin().then(careful_resume::Config::default),
-        memory: dice.coin().then(|| memory(dice)),
+        sender: SenderConfig {
+            cc: Algorithm::from_name(REGISTRY[entry].name).unwrap(),
+            recovery: dice.one_of(RECOVERIES),
+            prr: dice.coin(),
+            undo: dice.coin(),
+            limited_transmit: dice.coin(),
+            dup_thresh: dice.within(1, 5) as u32,
+            nagle: dice.coin(),
+            rto: RtoBounds {
+                initial: ms(dice.within(200, 3000)),
+                floor: ms(dice.within(0, 1000)),
+                margin: ms(dice.one_of(&[0, 200])),
+                ceiling: ms(dice.within(5000, 60_000)),
+                tick: ms(dice.one_of(&[0, 1, 1, 10, 500])),
+                each_sample: dice.coin(),
+                restart_on_sacks: dice.coin(),
+            },
+            spurious_timeout: dice.one_of(SPURIOUS_TIMEOUTS),
+            pacing: dice.one_of(&[Pacing::Algorithm, Pacing::Off, Pacing::WINDOW]),
+            window_validation: dice.one_of(&[
+                WindowValidation::Off,
+                WindowValidation::Restart,
+                WindowValidation::Rfc7661,
+            ]),
+            initial_window: dice.one_of(&[
+                InitialWindow::Segments(1),
+                InitialWindow::Segments(64),
+                InitialWindow::Rfc3390,
+                InitialWindow::Rfc6928,
+            ]),
+            initial_ssthresh: dice.one_of(&[None, Some(2.0), Some(17.5)]),
+            send_buffer: dice.spread(1000, 1 << 20),
+            max_burst: dice.one_of(&[None, None, Some(1), Some(4)]),
+            ack_counting: dice.one_of(&[AckCounting::Segments, AckCounting::Acks]),
+            rate_limit: dice.coin().then(|| Rate::from_bps(dice.spread(1_000_000, 1_000_000_000))),
+            careful_resume: dice.coin().then(careful_resume::Config::default),
+            memory: dice.coin().then(|| memory(dice)),
+        },
+        receiver: ReceiverConfig {
+            dsack: dice.coin(),
+            delayed_ack: delayed_ack(dice),
+            receive_window: match dice.within(0, 3) {
+                0 => ReceiveWindow::Fixed(dice.spread(1, 5000)),
+                1 => ReceiveWindow::Fixed(dice.spread(5000, 1 << 20)),
+                2 => ReceiveWindow::Auto { initial, limit: 64 << 20 },
+                _ => ReceiveWindow::Auto { initial, limit: initial * 4 },
+            },
+            probe_replies: dice.chance(0.8),
+            ack_delay: dice.one_of(&[AckDelay::Auto, AckDelay::Auto, AckDelay::Paced(AckPace::default())]),
+            best_effort: None,
+            reflection: None,
+        },
+        lifetime: lifetime(dice),
     }
 }

@@ -13,16 +13,16 @@ pub fn ms(millis: u64) -> Duration {
 
 /// Segments of 1000 bytes without optional features.
 pub fn plain() -> Config {
-    Config {
-        mss: 1000,
-        delayed_ack: DelayedAck::Off,
-        timestamps: false,
-        dsack: false,
-        limited_transmit: false,
-        prr: false,
-        pacing: Pacing::Off,
-        window_validation: WindowValidation::Off,
-        rto: RtoBounds {
+    Config::default().with(|config| {
+        config.mss = 1000;
+        config.receiver.delayed_ack = DelayedAck::Off;
+        config.timestamps = false;
+        config.receiver.dsack = false;
+        config.sender.limited_transmit = false;
+        config.sender.prr = false;
+        config.sender.pacing = Pacing::Off;
+        config.sender.window_validation = WindowValidation::Off;
+        config.sender.rto = RtoBounds {
             initial: ms(1000),
             floor: ms(200),
             margin: ms(0),
@@ -30,9 +30,8 @@ pub fn plain() -> Config {
             tick: ms(1),
             each_sample: false,
             restart_on_sacks: false,
-        },
-        ..Config::default()
-    }
+        };
+    })
 }
 
 pub struct Script {

@@ -251,7 +251,8 @@ fn the_work_for_an_ack_does_not_grow_with_the_window() {
 fn steps_per_ack(window: u32, by_time: bool) -> f64 {
     use crate::receiver::Receiver;
     use crate::{Config, ReceiveWindow};
-    let config = Config { receive_window: ReceiveWindow::Fixed(1 << 29), ..Config::default() };
+    let config =
+        Config::default().with(|config| config.receiver.receive_window = ReceiveWindow::Fixed(1 << 29));
     let mut receiver = Receiver::new(&config);
     receiver.synchronise();
     receiver.acknowledged(&config);
