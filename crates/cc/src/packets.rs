@@ -199,7 +199,7 @@ impl PacketControl {
 
     /// Handles the complete handshake and its round trip, if it gave a sample.
     pub fn established(&mut self, now: Instant, rtt: Option<Duration>) {
-        self.sample_rtt(rtt);
+        self.sample_rtt(rtt, 0);
         let path = self.path(now);
         self.cc.on_event(ConnectionEvent::Established, &path);
     }
@@ -449,7 +449,7 @@ impl PacketControl {
 
     /// Takes the measurements of an ACK. Returns the segments that arrived, at least one if a packet did.
     fn measure(&mut self, now: Instant, batch: &Batch, info: &AckInfo) -> u32 {
-        self.sample_rtt(info.rtt);
+        self.sample_rtt(info.rtt, batch.acked_bytes);
         let before = self.segments(self.delivered);
         if batch.newest.is_some() {
             self.delivered += batch.acked_bytes;
@@ -569,9 +569,12 @@ impl PacketControl {
         window_rate(bytes, self.round_trip.smoothed_or_initial()).unwrap_or_default()
     }
 
-    fn sample_rtt(&mut self, rtt: Option<Duration>) {
+    /// Takes a round-trip sample of an ACK of `acked` bytes.
+    fn sample_rtt(&mut self, rtt: Option<Duration>, acked: u64) {
         if let Some(rtt) = rtt.filter(|rtt| !rtt.is_zero()) {
-            self.round_trip.sample(rtt);
+            let flight = self.ledger.bytes() + acked;
+            let share = if acked == 0 { 1.0 } else { acked as f64 / flight as f64 };
+            self.round_trip.sample(rtt, share);
         }
     }
 
