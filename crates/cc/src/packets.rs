@@ -285,7 +285,7 @@ impl PacketControl {
     pub fn end_ack(&mut self, now: Instant, info: AckInfo) {
         let batch = core::mem::take(&mut self.batch);
         let arrived = self.measure(now, &batch, &info);
-        let lost = self.segments(self.lost) - self.segments(self.reported_lost);
+        let lost = self.segments_between(self.reported_lost, self.lost);
         let marked = info.marks > 0;
         let began = self.begin_episode(now, batch.acked_bytes, marked);
         if marked && !began && !self.requirements.scalable {
@@ -450,7 +450,7 @@ impl PacketControl {
     /// Takes the measurements of an ACK. Returns the segments that arrived, at least one if a packet did.
     fn measure(&mut self, now: Instant, batch: &Batch, info: &AckInfo) -> u32 {
         self.sample_rtt(info.rtt, batch.acked_bytes);
-        let before = self.segments(self.delivered);
+        let before = self.delivered;
         if batch.newest.is_some() {
             self.delivered += batch.acked_bytes;
             self.sampler.deliver(now, self.delivered);
@@ -461,7 +461,7 @@ impl PacketControl {
             self.sampler.app_limited(self.delivered, self.ledger.bytes());
             self.pacer.rest();
         }
-        (self.segments(self.delivered) - before).max(u32::from(batch.newest.is_some()))
+        self.segments_between(before, self.delivered).max(u32::from(batch.newest.is_some()))
     }
 
     /// Returns the delivery rate sample of an ACK.
@@ -590,11 +590,19 @@ impl PacketControl {
 
     /// Returns the segments of `bytes`, rounded up.
     fn segments(&self, bytes: u64) -> u32 {
-        bytes.div_ceil(u64::from(self.segment)) as u32
+        self.segments_between(0, bytes)
+    }
+
+    /// Returns the segments by which a count of bytes grew, if each count is rounded up.
+    fn segments_between(&self, before: u64, after: u64) -> u32 {
+        let count = |bytes: u64| bytes.div_ceil(self.segment.into());
+        u32::try_from(count(after) - count(before)).unwrap_or(u32::MAX)
     }
 
     fn totals(&self) -> Totals {
-        Totals { delivered: self.delivered, lost: self.segments(self.lost) }
+        let lost = self.lost.div_ceil(self.segment.into());
+        // Only differences of this count are used, and they wrap.
+        Totals { delivered: self.delivered, lost: lost as u32 }
     }
 
     fn path(&self, now: Instant) -> Path {
