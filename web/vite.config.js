@@ -2,9 +2,17 @@ import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { defineConfig } from "vite";
+import { wasm } from "./engine.js";
+import { kept } from "./kept.js";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const target = process.env.CARGO_TARGET_DIR ?? here("../target");
+
+/** The module `kept.json`. */
+const keep = {
+  name: "keep",
+  resolveId: (name) => (name === "kept.json" ? `\0${name}` : null),
+  load: (name) => (name === "\0kept.json" ? JSON.stringify(kept()) : null),
+};
 
 /** Writes a service worker that keeps all files of this build, so that the page works without a network. */
 const offline = {
@@ -33,10 +41,10 @@ addEventListener("fetch", (event) => {
 
 export default defineConfig({
   base: "./",
-  plugins: [svelte(), offline],
+  plugins: [svelte(), keep, offline],
   resolve: {
     alias: [
-      { find: /^engine\.wasm/, replacement: `${target}/wasm32-unknown-unknown/web/bentpipe_web.wasm` },
+      { find: /^engine\.wasm/, replacement: wasm },
       { find: /^report\//, replacement: `${here("../crates/lab/assets")}/` },
     ],
   },

@@ -1,16 +1,17 @@
 // The simulator in workers: requests and answers are those of the crate `bentpipe-web`.
 import wasm from "engine.wasm?url";
+import kept from "kept.json";
 
 export interface World { name: string; text: string | null; set: string[]; files: Record<string, string> }
 export interface Mistake { line: number; column: number; message: string }
 export interface Algorithm { name: string; title: string; paper: string; year: number; family: string; advice: string }
 export interface Key { table: string; name: string; accepted: string; default: string | null; meaning: string; kinds: [string, string][] }
-export interface Tables { version: string; scenarios: { name: string; title: string; text: string }[]; algorithms: Algorithm[]; keys: Key[] }
+export interface Tables { version: string; scenarios: { name: string; title: string; text: string; knobs: number }[]; algorithms: Algorithm[]; keys: Key[] }
 export interface Knob { key: string; quantity: "loss-rate" | "rate" | "delay" | "queue"; value: number }
 export interface Checked { title: string; seed: number; duration_s: number; network: string; knobs: Knob[]; cc: string[] }
 export interface Plan { world: World; cc: string[]; vary: string[]; seed: number | null; seeds: number }
 export interface Run { cell: number; cc: string | null; vary: string[]; seed: number; series: boolean }
-export interface Ran { json: string; quantities: Record<string, string | null>; series: unknown }
+export interface Ran { quantities: Record<string, string | null>; series: unknown }
 export interface Compared { html: string; sections: string; json: string; command: string; wanted: Run[] }
 export interface Watched {
   links: { name: string; group: string; direction: "forward" | "reverse" }[];
@@ -38,18 +39,25 @@ export class Refused extends Error {
   constructor(message: string, readonly mistakes: Mistake[]) { super(message); }
 }
 
+export const tables = kept.tables as Tables;
+
 interface Job { module: WebAssembly.Module; request: string; signal: AbortSignal; progress: (seconds: number) => void; done: (answer: string) => void; failed: (error: Error) => void }
 
-const engine = WebAssembly.compileStreaming(fetch(wasm));
+let engine: Promise<WebAssembly.Module> | null = null;
 
-/** Workers that take jobs in turn. A job that is aborted ends its worker. */
+/** Loads and compiles the engine, once. */
+function compiled(): Promise<WebAssembly.Module> {
+  engine ??= WebAssembly.compileStreaming(fetch(wasm)).catch((error: Error) => { throw new Error(`The simulator cannot start: ${error.message}`); });
+  return engine;
+}
+
+/** Workers that take jobs in turn; each starts with its first job. A job that is aborted ends its worker. */
 class Pool {
   private readonly jobs: Job[] = [];
   private readonly idle: Worker[] = [];
+  private busy = 0;
 
-  constructor(size: number) {
-    for (let i = 0; i < size; i += 1) this.idle.push(this.worker());
-  }
+  constructor(private readonly size: number) {}
 
   private worker(): Worker {
     return new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
@@ -61,20 +69,22 @@ class Pool {
   }
 
   private next(): void {
-    const job = this.jobs.find((each) => !each.signal.aborted), worker = this.idle[0];
-    if (!job || !worker) return;
+    const job = this.jobs.find((each) => !each.signal.aborted);
+    if (!job || this.busy === this.size) return;
     this.jobs.splice(0, this.jobs.indexOf(job) + 1);
-    this.idle.shift();
-    const free = (ready: Worker) => { job.signal.removeEventListener("abort", cancel); this.idle.push(ready); this.next(); };
-    const cancel = () => { worker.terminate(); free(this.worker()); };
+    const worker = this.idle.pop() ?? this.worker();
+    this.busy += 1;
+    const free = () => { job.signal.removeEventListener("abort", cancel); this.busy -= 1; this.next(); };
+    const cancel = () => { worker.terminate(); free(); };
     job.signal.addEventListener("abort", cancel);
     worker.onmessage = ({ data }: MessageEvent<{ seconds?: number; answer?: string; broke?: string }>) => {
       if (data.seconds !== undefined) return job.progress(data.seconds);
       if (data.answer !== undefined) job.done(data.answer);
       else job.failed(new Error(data.broke));
-      return free(worker);
+      this.idle.push(worker);
+      return free();
     };
-    worker.onerror = (event) => { event.preventDefault(); job.failed(new Error(event.message)); worker.terminate(); free(this.worker()); };
+    worker.onerror = (event) => { event.preventDefault(); job.failed(new Error(event.message)); cancel(); };
     worker.postMessage({ module: job.module, request: job.request });
   }
 }
@@ -86,11 +96,12 @@ const never = new AbortController().signal;
 
 export interface Asking { signal?: AbortSignal; progress?: (seconds: number) => void }
 
-/** Asks the engine, in a worker for runs or in the one for checks. */
+/** Asks the engine, in a worker for runs or in the one for checks. Answers that the build kept need none. */
 async function ask<T>(pool: Pool, what: string, request: object, { signal = never, progress = () => {} }: Asking = {}): Promise<T> {
-  const module = await engine;
-  signal.throwIfAborted();
   const text = JSON.stringify({ ask: what, ...request });
+  if (text in kept.answers) return kept.answers[text] as T;
+  const module = await compiled();
+  signal.throwIfAborted();
   const answer = await new Promise<string>((done, failed) => {
     signal.addEventListener("abort", () => failed(signal.reason as Error), { once: true });
     pool.add({ module, request: text, signal, progress, done, failed });
@@ -100,7 +111,6 @@ async function ask<T>(pool: Pool, what: string, request: object, { signal = neve
   return parsed.done;
 }
 
-export const tables = () => ask<Tables>(checks, "tables", {});
 export const check = (world: World, asking?: Asking) => ask<Checked>(checks, "check", { world }, asking);
 export const plan = (request: Plan, asking?: Asking) => ask<{ runs: Run[]; duration_s: number }>(checks, "plan", request, asking);
 export const run = (world: World, request: Run, asking?: Asking) => ask<Ran>(runs, "run", { world, ...request }, asking);

@@ -1,5 +1,6 @@
 // A comparison while it runs: its progress and what is known so far.
 import { compare, plan, run, type Compared, type Run } from "./engine";
+import { library } from "./plotly";
 import { planOf, world, type Settings } from "./settings";
 
 interface Done { cell: number; seed: number; quantities: Record<string, string | null> }
@@ -16,8 +17,6 @@ export class Experiment {
   /** Runs of the report, and seconds of real time from the start until all of them were done. */
   runs = $state(0);
   seconds = $state(0);
-  /** The documents of `bentpipe run --json`, by cell and seed. */
-  readonly documents = new Map<string, string>();
   private stop = new AbortController();
 
   cancel(): void {
@@ -43,7 +42,6 @@ export class Experiment {
     const wanted = planOf(settings), begin = performance.now();
     const { runs, duration_s } = await plan(wanted, { signal });
     const done: Done[] = [];
-    this.documents.clear();
     const seconds = new Map<Run, number>();
     // Runs with curves take three times as long, so they follow after the first report: one of each algorithm.
     const all = (runs.length + new Set(runs.map((one) => one.cc)).size) * duration_s;
@@ -68,7 +66,6 @@ export class Experiment {
     await Promise.all(runs.map(async (one) => {
       const ran = await take(one);
       done.push({ cell: one.cell, seed: one.seed, quantities: ran.quantities });
-      this.documents.set(`${one.cell} ${one.seed}`, ran.json);
       if (done.length < runs.length && performance.now() - shown > REDRAWN) {
         shown = Infinity;
         await show();
@@ -76,6 +73,9 @@ export class Experiment {
       }
     }));
     await show();
+    // The first charts are drawn before more runs take the cores.
+    await library();
+    signal.throwIfAborted();
     await Promise.all(this.report!.wanted.map(take));
     await show();
   }

@@ -1,6 +1,7 @@
 // What the user chose, in the address of the page: a link repeats the experiment.
 import type { Knob, Plan, World } from "./engine";
 import { files } from "./files.svelte";
+import first from "./first.json";
 import { placeOf, settingsOf } from "./stories";
 
 export const VIEWS = [["results", "Results"], ["packets", "Packets"], ["scenario", "Scenario"]] as const;
@@ -24,8 +25,7 @@ export interface Settings {
 
 /** The first view: algorithms over a lossy satellite link, in a short run. */
 export const FIRST: Settings = {
-  scenario: "geo-dumbbell", text: null, cc: ["newreno", "cubic", "bbr", "peach"],
-  set: ["link.satellite.loss.rate=0.01", "duration=60 s"], vary: "", seed: null, seeds: 1, view: "results", story: null,
+  ...first, text: null, vary: "", seed: null, view: "results", story: null,
 };
 
 /** Questions to begin with. */

@@ -200,6 +200,12 @@ impl<R: Rule> CongestionControl for Classic<R> {
         }
     }
 
+    fn adopt(&mut self, windows: Windows) {
+        self.windows = windows;
+        self.windows.hold_minima();
+        self.before = None;
+    }
+
     fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
         self.rule.on_event(&mut self.windows, event, path);
         match event {
@@ -251,6 +257,11 @@ macro_rules! forward {
     (@ $field:ident on_undo) => {
         fn on_undo(&mut self, undo: $crate::Undo, path: &$crate::Path) {
             $crate::CongestionControl::on_undo(&mut self.$field, undo, path);
+        }
+    };
+    (@ $field:ident adopt) => {
+        fn adopt(&mut self, windows: $crate::Windows) {
+            $crate::CongestionControl::adopt(&mut self.$field, windows);
         }
     };
     (@ $field:ident on_event) => {

@@ -11,6 +11,8 @@ mod probe;
 
 use bentpipe_base::{Rate, WindowState};
 
+use crate::Windows;
+
 pub use ack::{Ack, Phase, RateSample};
 pub use capabilities::{
     Accounting, Detector, EarlyRetransmit, Feedback, Prober, Reflector, Requirements, Sleeper, Wake,
@@ -64,6 +66,12 @@ pub trait CongestionControl: Send {
     /// Reverts the last `on_loss` or `on_rto`, which proved spurious.
     fn on_undo(&mut self, undo: Undo, path: &Path) {
         let _ = (undo, path);
+    }
+
+    /// Takes over windows that something else has proved, such as [Careful Resume](crate::careful_resume). An algorithm that does
+    /// not keep window and threshold ignores them.
+    fn adopt(&mut self, windows: Windows) {
+        let _ = windows;
     }
 
     /// Handles a rare event.

@@ -37,6 +37,7 @@ extern crate alloc;
 mod registry;
 
 pub(crate) mod algorithms;
+pub mod careful_resume;
 mod classic;
 mod contract;
 pub mod delivery_rate;
@@ -62,7 +63,7 @@ pub use contract::{
     RateSample, Reflector, Requirements, Sent, Sleeper, Spacing, Start, Timeout, TimeoutProbe, Undo, Wake,
     state,
 };
-pub use memory::{PathMemory, Saved, Seat};
+pub use memory::{Capacity, PathMemory, Saved, Seat};
 pub use pacer::{PACING_GAINS, Pacer, window_rate};
 pub use registry::{Custom, Entry, Family, ReceiverHalf, SENDER_ONLY};
 pub use windows::Windows;

@@ -24,11 +24,24 @@ pub struct Saved {
     pub at: Instant,
 }
 
+/// Capacity of a path, as the last connection found it, for [Careful Resume](crate::careful_resume).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Capacity {
+    /// Payload acknowledged within one round trip, in bytes.
+    pub bytes: u64,
+    /// Smallest round-trip time.
+    pub min_rtt: Duration,
+    /// Time of the save.
+    pub at: Instant,
+}
+
 #[derive(Debug, Default)]
 struct Shared {
     saved: Option<Saved>,
     /// Time before which no other connection may start from the saved window.
     taken_until: Instant,
+    /// What Careful Resume saved, and the time before which no other connection may use it.
+    capacity: Option<(Capacity, Instant)>,
     /// Connections that share their windows now.
     members: Vec<Member>,
     next_ticket: u64,
@@ -77,6 +90,30 @@ impl PathMemory {
             shared.taken_until = until;
         }
         free
+    }
+
+    /// Returns the capacity that [Careful Resume](crate::careful_resume) saved.
+    pub fn capacity(&self) -> Option<Capacity> {
+        self.shared().capacity.map(|(capacity, _)| capacity)
+    }
+
+    /// Replaces the saved capacity.
+    pub fn save_capacity(&self, capacity: Capacity) {
+        let mut shared = self.shared();
+        let taken_until = shared.capacity.map_or(Instant::ZERO, |(_, taken_until)| taken_until);
+        shared.capacity = Some((capacity, taken_until));
+    }
+
+    /// Deletes the saved capacity.
+    pub fn forget_capacity(&self) {
+        self.shared().capacity = None;
+    }
+
+    /// Reserves the saved capacity until `until`. Returns false if there is none, or if it is reserved already.
+    pub(crate) fn take_capacity(&self, now: Instant, until: Instant) -> bool {
+        let mut shared = self.shared();
+        let free = shared.capacity.as_mut().filter(|(_, taken_until)| *taken_until <= now);
+        free.map(|(_, taken_until)| *taken_until = until).is_some()
     }
 
     /// Joins the connections that share their windows. Existing members give up equal fractions, so that the newcomer has an

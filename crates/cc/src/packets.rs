@@ -52,7 +52,8 @@ use crate::delivery_rate::{Sampler, Totals};
 use crate::prr::PrrAck;
 use crate::{
     Accounting, Ack, Algorithm, Cause, CongestionControl, ConnectionEvent, Loss, PACING_GAINS, Pacer, Path,
-    PathMemory, PeerProbes, RateSample, Requirements, Sent, Spacing, Start, Timeout, Undo, Wake, window_rate,
+    PathMemory, PeerProbes, RateSample, Requirements, Sent, Spacing, Start, Timeout, Undo, Wake,
+    careful_resume, window_rate,
 };
 use episode::Episodes;
 use ledger::{Ledger, Packet};
@@ -61,6 +62,9 @@ use round_trip::RoundTrip;
 
 /// Round trips in which at least one segment leaves, whatever the algorithm's rate.
 const LEAST_RATE_ROUND_TRIPS: f64 = 8.0;
+
+/// Bytes that wait while the window limits the sender: how many, the transport does not say.
+const UNKNOWN_UNSENT: u64 = 1 << 30;
 
 /// Properties of a path and of its transport.
 #[derive(Clone, Debug)]
@@ -77,11 +81,21 @@ pub struct Settings {
     pub seed: u64,
     /// State shared by the connections to this destination (RFC 9040). Default: none.
     pub memory: Option<PathMemory>,
+    /// Careful Resume (RFC 9959), if there is a memory. The transport must obey [`PacketControl::departure`]. Default: off.
+    pub careful_resume: Option<careful_resume::Config>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { datagram_bytes: 1200, initial_window: 10, paced: true, ecn: false, seed: 0, memory: None }
+        Self {
+            datagram_bytes: 1200,
+            initial_window: 10,
+            paced: true,
+            ecn: false,
+            seed: 0,
+            memory: None,
+            careful_resume: None,
+        }
     }
 }
 
@@ -160,16 +174,20 @@ impl PacketControl {
     /// [`Refused`] if the algorithm needs what no packet transport serves.
     pub fn new(algorithm: &Algorithm, settings: &Settings) -> Result<Self, Refused> {
         let segment = settings.datagram_bytes.max(1);
-        let mut cc = algorithm.build(&Start {
+        let start = Start {
             mss: segment,
             initial_window: f64::from(settings.initial_window.max(1)),
             initial_ssthresh: f64::INFINITY,
             paced: settings.paced,
             seed: settings.seed,
             memory: settings.memory.clone(),
-        });
+        };
+        let mut cc = algorithm.build(&start);
         if let Some(need) = needs::unserved(&mut *cc) {
             return Err(Refused { algorithm: algorithm.name(), need });
+        }
+        if let Some(resume) = &settings.careful_resume {
+            cc = resume.around(cc, &start);
         }
         Ok(Self {
             requirements: cc.requirements(),
@@ -619,7 +637,7 @@ impl PacketControl {
             receive_window: u32::MAX,
             snd_una: self.ledger.oldest_seq(),
             snd_nxt: self.ledger.next_seq(),
-            unsent: if self.app_limited { 0 } else { self.segment.into() },
+            unsent: if self.app_limited { 0 } else { UNKNOWN_UNSENT },
             delivered: self.delivered,
             peer_probes: PeerProbes::Unknown,
             ecn: self.ecn,

@@ -4,9 +4,9 @@
 use bentpipe_base::{Duration, Extension, Instant, Notice, ProbeTag, Rate, Segment};
 use bentpipe_cc::packets::supported;
 use bentpipe_cc::{
-    Ack, Algorithm, Cause, CongestionControl, ConnectionEvent, Entry, Feedback, Loss, Path, PathMemory,
-    PeerProbes, Phase, ProbeMoment, ProbeReply, REGISTRY, RateSample, Reflector, Saved, Sent, Start, Timeout,
-    Undo, Windows,
+    Ack, Algorithm, Capacity, Cause, CongestionControl, ConnectionEvent, Entry, Feedback, Loss, Path,
+    PathMemory, PeerProbes, Phase, ProbeMoment, ProbeReply, REGISTRY, RateSample, Reflector, Saved, Sent,
+    Start, Timeout, Undo, Windows, careful_resume,
 };
 use proptest::prelude::*;
 
@@ -91,6 +91,11 @@ fn remembering(cwnd: f64) -> PathMemory {
         srtt: Duration::from_millis(550),
         at: Instant::ZERO + Duration::from_secs(1),
     });
+    memory.save_capacity(Capacity {
+        bytes: cwnd as u64 * u64::from(MSS),
+        min_rtt: Duration::from_millis(550),
+        at: Instant::ZERO + Duration::from_secs(1),
+    });
     memory
 }
 
@@ -108,6 +113,11 @@ struct Driver {
 
 impl Driver {
     fn new(entry: &Entry, peer_probes: PeerProbes) -> Self {
+        Self::of(entry, peer_probes, false)
+    }
+
+    /// With Careful Resume around the algorithm, if `resumes`.
+    fn of(entry: &Entry, peer_probes: PeerProbes, resumes: bool) -> Self {
         let start = Start {
             mss: MSS,
             initial_window: 2.0,
@@ -135,6 +145,9 @@ impl Driver {
             ecn: false,
         };
         let mut cc = Algorithm::from_name(entry.name).expect("it is registered").build(&start);
+        if resumes {
+            cc = careful_resume::Config::default().around(cc, &start);
+        }
         cc.on_event(ConnectionEvent::Established, &path);
         let receiver = entry.receiver.map(|half| (half.build)());
         Self { cc, receiver, path, phase: Phase::Open, consecutive_timeouts: 0, data_sent: 0, probes: 0 }
@@ -347,10 +360,11 @@ proptest! {
     fn every_algorithm_survives_every_sequence(
         steps in proptest::collection::vec(step(), 1..300),
         agreed in any::<bool>(),
+        resumes in any::<bool>(),
     ) {
         let peer = if agreed { PeerProbes::Agreed } else { PeerProbes::Unknown };
         for entry in REGISTRY {
-            let mut driver = Driver::new(entry, peer);
+            let mut driver = Driver::of(entry, peer, resumes);
             for step in &steps {
                 driver.apply(*step);
             }

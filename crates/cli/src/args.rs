@@ -356,6 +356,9 @@ pub struct EmulateArgs {
     /// Show no status, no summary, and not what has no effect on programs
     #[arg(long, short)]
     pub quiet: bool,
+    /// End when the process that started this one ends
+    #[arg(long, hide = true)]
+    pub with_parent: bool,
     /// Command to run; $BENTPIPE_HOST and $BENTPIPE_HOST6 hold the address of the far host
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,

@@ -40,6 +40,8 @@ mod receive;
 #[cfg(feature = "emulate")]
 mod record;
 #[cfg(feature = "transfer")]
+mod remembered;
+#[cfg(feature = "transfer")]
 mod resume;
 mod run;
 #[cfg(feature = "transfer")]

@@ -35,6 +35,8 @@ pub enum Kind {
     Events,
     /// Final state of an emulation, JSON.
     Summary,
+    /// Capacities of paths, JSON.
+    Capacities,
     /// Verdicts of studies, JSON.
     Claims,
     /// Page of a study, Markdown.
@@ -80,6 +82,7 @@ impl Kind {
                 text.starts_with("{\"t_s\":") || is_packed
             }
             Self::Summary => document("\"at_s\":"),
+            Self::Capacities => document("\"capacities\":"),
             Self::Claims => document("\"verdict\":"),
             Self::Page => text.starts_with("# ") && text.contains("Written by `bentpipe paper "),
             Self::Recording => text.starts_with("title = ") && text.contains(", recorded\""),
@@ -100,6 +103,7 @@ impl Kind {
             Self::Packets => "capture (pcapng)",
             Self::Events => "trace of Bentpipe",
             Self::Summary => "summary of Bentpipe",
+            Self::Capacities => "list of capacities of Bentpipe",
             Self::Claims => "list of claims of Bentpipe",
             Self::Page => "page of a study",
             Self::Recording => "recorded path",

@@ -13,6 +13,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Kind, Target};
 use crate::reach;
+use crate::remembered::Remembered;
 use crate::resume::Offer;
 use crate::transfer::{self, Drain, End, Feed, Input, Output, PATIENCE, Progress, Report};
 use crate::transfer_args::SendArgs;
@@ -49,6 +50,8 @@ struct Sending {
     refusal: Option<String>,
     /// True if the peer verifies the file at the end.
     compares: bool,
+    /// File with the capacities of paths.
+    remembered: Option<Remembered>,
 }
 
 /// Writer of the connection's events.
@@ -79,7 +82,7 @@ impl Trace {
 
 /// Sends a file to HOST:PORT.
 pub fn send(args: &SendArgs) -> Result<(), Failure> {
-    let config = transfer::config(&args.wire, End::Sender)?;
+    let mut config = transfer::config(&args.wire, End::Sender)?;
     let cc = config.cc.name();
     let trace = output::open(args.trace.as_ref(), Kind::Events)?;
     let offer = args.file.as_deref().filter(|_| args.resume).map(Offer::of).transpose()?;
@@ -96,6 +99,8 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
     let reply = reply.or_else(|| args.resume.then(|| Output::Words(Vec::new())));
     let (ours, remote) = resolve(args)?;
     reach::check(&ours, remote.ip())?;
+    let remembered = args.remember.as_deref();
+    let remembered = remembered.map(|path| Remembered::open(path, remote.ip(), &mut config)).transpose()?;
     let interrupt = Interrupt::listen()?;
     let (mut driver, _claim) = transfer::driver(&args.wire)?;
     let begin = driver.now();
@@ -120,6 +125,7 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
         offer,
         refusal: None,
         compares: args.resume,
+        remembered,
     };
     if args.wire.sha256 && !args.resume {
         (sending.feed.hash, sending.drain.hash) = (Some(Sha256::new()), Some(Sha256::new()));
@@ -292,6 +298,7 @@ impl Sending {
         self.trace.map_or(Ok(()), Trace::finish)?;
         if failure.is_none() {
             self.drain.finish()?;
+            self.remembered.map_or(Ok(()), Remembered::save)?;
         }
         let begun = self.events.contains(Events::ESTABLISHED);
         if args.wire.json {

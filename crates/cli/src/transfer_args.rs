@@ -59,6 +59,9 @@ pub struct SendArgs {
     /// Resume an interrupted transfer of this file to `bentpipe receive --resume`, and verify its SHA-256 at the end
     #[arg(long, requires = "file", conflicts_with = "reply")]
     pub resume: bool,
+    /// Start from half of what the last transfer to this host found, by Careful Resume (RFC 9959); the file keeps it
+    #[arg(long, value_name = "FILE.json")]
+    pub remember: Option<PathBuf>,
     /// Write the peer's data to this file; `-` is standard output
     #[arg(long, value_name = "FILE")]
     pub reply: Option<PathBuf>,

@@ -213,11 +213,11 @@ fn nothing_that_the_command_started_outlives_the_emulation() {
     assert_eq!(alive(), 0, "nor after the end of the command");
 }
 
-/// Starts an emulation that sleeps for a minute.
+/// A process that emulates, killed when dropped.
 struct Emulation(Child);
 
 impl Emulation {
-    /// Waits until the host's settings have changed.
+    /// Starts an emulation that sleeps for a minute, and waits until the host's settings have changed.
     fn start() -> Self {
         let mut command = bentpipe(&["emulate", "geo-single", "--", "sleep", "60"]);
         let emulation = Self(command.stderr(Stdio::null()).spawn().unwrap());
@@ -235,7 +235,6 @@ impl Emulation {
 
 impl Drop for Emulation {
     fn drop(&mut self) {
-        // After a failed test it may still run.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -848,4 +847,28 @@ fn wrong_requests_are_refused_before_anything_runs() {
     assert!(refused(&["geo-single", "--set", "link.satellit.rate=1 Mbit/s"]).contains("`satellite`"));
     let output = bentpipe(&["emulate", "geo-single"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2), "a command is required");
+}
+
+#[test]
+fn a_trial_of_the_proxy_that_is_killed_leaves_no_process() {
+    let Some(_alone) = ready(&[]) else { return };
+    // A variable that all processes of the trial inherit.
+    let mark = format!("TRIAL_OF_TEST={}", std::process::id());
+    let (name, value) = mark.split_once('=').unwrap();
+    let parts = || -> Vec<String> {
+        let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        let ours = processes.filter(|process| {
+            let variables = std::fs::read(process.path().join("environ")).unwrap_or_default();
+            variables.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+        });
+        ours.filter_map(|process| std::fs::read_to_string(process.path().join("cmdline")).ok()).collect()
+    };
+    let mut command = bentpipe(&["pep", "try", "geo", "--seconds", "30", "--cc", "end-to-end:cubic"]);
+    command.env(name, value).stderr(Stdio::null()).stdout(Stdio::null());
+    let trial = Emulation(command.spawn().unwrap());
+    for part in ["--part\0server", "--part\0client"] {
+        wait_until(|| parts().iter().any(|line| line.contains(part)), "client and server of the trial run");
+    }
+    drop(trial);
+    wait_until(|| parts().is_empty(), "all processes of the trial end");
 }

@@ -240,6 +240,34 @@ print(report["complete"], report["sent_bytes"] < len(data) - 1_700_000, report["
     }
 }
 
+/// The second transfer begins with the test of the remembered path. A file of something else is refused and kept.
+#[test]
+fn a_transfer_remembers_the_one_before_it() {
+    let script = r#"
+        for i in 1 2; do
+            peer read 0.0.0.0 6001 & p=$!; ready
+            ours send 10.105.0.1:6001 data --remember known.json --trace trace.jsonl 2> said; echo $?; wait $p; cmp data got
+            grep -c '"phase":"reconnaissance"' trace.jsonl | sed 's/[1-9][0-9]*/some/'; rm trace.jsonl
+        done
+        python3 -c '
+import json, time
+[[host, entry]] = json.load(open("known.json"))["capacities"].items()
+print(host, entry["bytes"] > 50_000, 0 < entry["min_rtt_s"] < 1, abs(entry["saved_at_s"] - time.time()) < 60)'
+        echo mine > known.json; ours send 10.105.0.1:6001 data --remember known.json; echo $?; cat known.json
+        echo '{"capacities": {"10.105.0.1": {"bytes": -1}}}' > known.json
+        ours send 10.105.0.1:6001 data --remember known.json; echo $?"#;
+    if let Some(output) = in_namespace("remember", script) {
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let wanted = "0\n0\n0\nsome\n10.105.0.1 True True True\n2\nmine\n2\n";
+        assert_eq!(String::from_utf8_lossy(&output.stdout), wanted, "{errors}");
+        for part in
+            ["known.json: exists and is no list of capacities", "--remember known.json: invalid value"]
+        {
+            assert!(errors.contains(part), "{part}: {errors}");
+        }
+    }
+}
+
 #[test]
 fn two_stacks_with_one_address_are_refused() {
     let script = r#"

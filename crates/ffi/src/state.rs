@@ -34,7 +34,7 @@ impl BentpipeCcSettings {
             paced: !self.unpaced,
             ecn: self.ecn,
             seed: self.seed,
-            memory: None,
+            ..default
         }
     }
 }

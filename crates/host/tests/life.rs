@@ -225,3 +225,24 @@ fn data_for_a_released_connection_resets_it() {
     assert!(events(&mut world, 0).contains(Events::RESET));
     assert_eq!(world.stacks[1].connections(), 0);
 }
+
+/// Careful Resume (RFC 9959): the stack keeps what a connection found, for the next connection to that host.
+#[test]
+fn a_later_connection_to_a_host_resumes_from_what_an_earlier_one_found() {
+    let window = ReceiveWindow::Fixed(1 << 20);
+    let resuming = Config { careful_resume: Some(Default::default()), receive_window: window, ..config() };
+    let receiving = Config { receive_window: window, ..config() };
+    let mut world = World::plain();
+    let data = pattern(1, 2_000_000);
+    let times = [0, 1].map(|_| {
+        let ids = world.connected([resuming.clone(), receiving.clone()], false);
+        let begin = world.now;
+        let got = world.exchange(ids, [&data, &[]], Duration::from_secs(60));
+        assert!(got[1] == data);
+        let time = world.now.since(begin);
+        world.run(Duration::from_secs(1));
+        time
+    });
+    // Ten segments are 1/140 of the file: seven doublings, of which the second connection needs three.
+    assert!(times[1] + millis(3 * 20) <= times[0], "{times:?}");
+}

@@ -36,12 +36,21 @@ pub fn lacking(scenario: &Scenario) -> Vec<String> {
                 "{name} needs pacing, which the hosts of {world} do not do: --set tcp.pacing=algorithm switches it on"
             )
         });
+        let resumes = flow.sender.careful_resume.is_some();
+        let capacity = (resumes && !has_history(scenario, flow)).then(|| {
+            format!("Careful Resume finds no earlier connection between the same hosts in {world}: it changes nothing")
+        });
+        let spaced = flow.sender.resumes_without_pacing().then(|| {
+            format!(
+                "Careful Resume needs pacing, which the hosts of {world} do not do: --set tcp.pacing=algorithm switches it on"
+            )
+        });
         let marks = flow.sender.lacks_accurate_ecn().then(|| {
             format!(
                 "{name} needs Accurate ECN, which the hosts of {world} do not use: --set tcp.ecn=accurate switches it on"
             )
         });
-        for sentence in [router, history, pacing, marks].into_iter().flatten() {
+        for sentence in [router, history, pacing, capacity, spaced, marks].into_iter().flatten() {
             if !said.contains(&sentence) {
                 said.push(sentence);
             }
@@ -91,6 +100,14 @@ mod tests {
         for cc in ["cubic", "peach", "vegas"] {
             assert!(of(&[], cc).is_empty(), "{cc}");
         }
+    }
+
+    #[test]
+    fn careful_resume_names_what_it_misses() {
+        let said = of(&["tcp.careful-resume=on"], "cubic");
+        assert!(said.len() == 2 && said.iter().all(|said| said.starts_with("Careful Resume")), "{said:?}");
+        let said = of(&["tcp.careful-resume=on", "flow.bulk.count=40", "tcp.pacing=algorithm"], "cubic");
+        assert!(said.is_empty(), "{said:?}");
     }
 
     #[test]

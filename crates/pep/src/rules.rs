@@ -432,7 +432,8 @@ fn description(class: &Class) -> String {
             Datapath::Engine => "our engine",
         };
         let limit = side.rate_limit.map_or_else(String::new, |limit| format!(", at most {limit}"));
-        format!("{} of {datapath}{limit}", side.cc)
+        let resumes = if side.careful_resume.is_some() { " with Careful Resume" } else { "" };
+        format!("{} of {datapath}{resumes}{limit}", side.cc)
     };
     format!(
         "{which} are split, {when}; over the satellite {}, to the clients {}",

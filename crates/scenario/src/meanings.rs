@@ -152,6 +152,7 @@ const KINDS: &[(&str, &[Meaning])] = &[
             ("rtt", "a part of the round-trip time"),
         ],
     ),
+    ("careful-resume", &[("off", "slow start"), ("on", "a jump after the first flight")]),
     ("keep-alive", &[("off", "none"), ("on", "an idle peer is probed (RFC 9293)")]),
     ("times", &[("exponential", "exponential"), ("pareto", "Pareto, with a heavy tail")]),
     (
@@ -648,6 +649,13 @@ const KEYS: &[Meaning] = &[
     ("pacing.kind", "Source of the rate"),
     ("slow-start-gain", "Gain in slow start"),
     ("avoidance-gain", "Gain in congestion avoidance"),
+    (
+        "careful-resume",
+        "Start from half the capacity that the last connection to the same host found (RFC 9959)",
+    ),
+    ("careful-resume.kind", "Use of Careful Resume"),
+    ("lifetime", "Age at which the capacity is forgotten"),
+    ("max-jump", "Maximum window of the start"),
     ("window-validation", "Window after idle time: kept, reset (RFC 5681), or by RFC 7661"),
     ("send-buffer", "Bytes of the application that wait or are unacknowledged"),
     ("receive-window", "Receive buffer"),

@@ -104,6 +104,22 @@ fn what_makes_no_sense_in_a_simulation_is_refused_by_name() {
     assert!(mistake.contains("class.1.satellite.cc.mode: found an unknown key"), "{mistake}");
 }
 
+/// RFC 9959, in a simulation and on a real link; the kernel does not have it.
+#[test]
+fn careful_resume_is_one_of_the_engine() {
+    let keys = "satellite = { datapath = \"engine\", cc = \"cubic\", careful-resume = { kind = \"on\", lifetime = \"2 h\" } }";
+    for side in [
+        scenario(keys).map(|world| world.nodes),
+        scenario(&keys.replace("datapath = \"engine\", ", "")).map(|world| world.nodes),
+    ] {
+        assert!(format!("{side:?}").contains("careful_resume: Some"), "{side:?}");
+    }
+    let class = deployment(keys).unwrap().classes.remove(0);
+    assert_eq!(class.split.satellite.careful_resume.unwrap().lifetime.as_secs_f64(), 7200.0);
+    let mistake = deployment(&keys.replace("engine", "kernel")).unwrap_err();
+    assert!(mistake.contains("careful-resume") && mistake.contains("datapath = \"engine\""), "{mistake}");
+}
+
 #[test]
 fn what_is_shown_is_read_as_the_same() {
     let keys = "satellite = { cc = { name = \"peach\", mode = \"safe\" }, rate-limit = \"20 Mbit/s\" }\nclients = \"bbr\"\nsyn = \"early\"";

@@ -282,7 +282,7 @@ impl World {
 
     /// The configuration with the memory of the pair of hosts, if the algorithm has a use for it.
     pub fn remembering(&mut self, sender: &Arc<Config>, hosts: (NodeId, NodeId)) -> Arc<Config> {
-        if !sender.cc.remembers() || sender.memory.is_some() {
+        if !sender.remembers() || sender.memory.is_some() {
             return sender.clone();
         }
         let memory = self.memories.entry(hosts).or_default().clone();

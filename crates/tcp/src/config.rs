@@ -1,7 +1,7 @@
 //! Configuration of a connection.
 
 use bentpipe_base::{Duration, Rate};
-use bentpipe_cc::{Algorithm, PathMemory, Reflector, TimeoutProbe};
+use bentpipe_cc::{Algorithm, PathMemory, Reflector, TimeoutProbe, careful_resume};
 
 /// Loss detection and repair, chosen independently of the algorithm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -352,6 +352,9 @@ pub struct Config {
     pub pacing: Pacing,
     /// Maximum rate of payload, retransmissions included. Pacing enforces it, whatever the algorithm allows.
     pub rate_limit: Option<Rate>,
+    /// Careful Resume (RFC 9959): starts from half the capacity that the last connection to this destination found. Without
+    /// [`memory`](Self::memory), or without pacing, it does nothing.
+    pub careful_resume: Option<careful_resume::Config>,
     /// Validation of an unused congestion window.
     pub window_validation: WindowValidation,
     /// Patience of the best-effort transport service (CCSDS 714.0): it skips data missing for longer and informs the application.
@@ -407,6 +410,16 @@ impl Config {
     pub fn lacks_pacing(&self) -> bool {
         self.pacing == Pacing::Off && self.cc.requirements().pacing
     }
+
+    /// True if Careful Resume has no effect, because this end does not pace.
+    pub fn resumes_without_pacing(&self) -> bool {
+        self.pacing == Pacing::Off && self.careful_resume.is_some()
+    }
+
+    /// True if connections to one destination learn from each other, and so need [`memory`](Self::memory).
+    pub fn remembers(&self) -> bool {
+        self.cc.remembers() || self.careful_resume.is_some()
+    }
 }
 
 impl Default for Config {
@@ -451,6 +464,7 @@ impl Default for Config {
             spurious_timeout: SpuriousTimeout::default(),
             pacing: Pacing::default(),
             rate_limit: None,
+            careful_resume: None,
             window_validation: WindowValidation::default(),
             best_effort: None,
             ack_counting: AckCounting::default(),

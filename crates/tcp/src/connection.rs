@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, SackRange, Segment, WindowState};
-use bentpipe_cc::Reflector;
+use bentpipe_cc::{PathMemory, Reflector};
 use bentpipe_trace::Event;
 
 use crate::accurate_ecn::Echo;
@@ -198,6 +198,11 @@ impl Connection {
                 self.after_their_fin(now);
             }
         }
+    }
+
+    /// Returns the memory that this connection shares with others to the same destination.
+    pub fn memory(&self) -> Option<&PathMemory> {
+        self.config.memory.as_ref()
     }
 
     /// Returns the next stream range skipped by best effort, which [`read`](Self::read) counts as received. Call it when data has

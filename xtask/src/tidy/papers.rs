@@ -74,8 +74,8 @@ pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
         }
     }
     let has_file = |name: &str| {
-        let rooms = ["middlebox", "transports"];
-        rooms.iter().any(|room| sources.get(&*format!("crates/{room}/src/{name}.rs")).is_some())
+        let (rooms, file) = (["cc", "middlebox", "transports"], name.replace('-', "_"));
+        rooms.iter().any(|room| sources.get(&*format!("crates/{room}/src/{file}.rs")).is_some())
     };
     let is_registered = |name: &str| entries.iter().any(|entry| entry.name == name) || has_file(name);
     // A log of what was tried stands beside its note.
@@ -83,7 +83,7 @@ pub fn check(tree: &Tree, sources: &Sources) -> Vec<Finding> {
     for stem in tree.stems("papers", ".md").filter(|stem| !described(stem)) {
         findings.push(Finding::new(
             (&format!("papers/{stem}.md"), 1),
-            "belongs to no algorithm of the registry, no middlebox and no transport",
+            "belongs to no algorithm of the registry, nothing around one, no middlebox and no transport",
             "a note needs code that runs",
             "name it after its algorithm in crates/cc/src/lib.rs or its file in crates/middlebox/src or crates/transports/src, or take it out",
         ));

@@ -448,3 +448,41 @@ fn more_segments_than_32_bits_count_are_no_overflow() {
     let most = u32::MAX;
     assert_eq!(counts, [(most, 0, most), (most, most, most), (most, 0, 0)]);
 }
+
+/// RFC 9959: the second connection jumps from ten datagrams to half of what the first one carried in a round trip.
+#[test]
+fn careful_resume_works_over_packets() {
+    let memory = PathMemory::new();
+    let settings = || Settings {
+        memory: Some(memory.clone()),
+        careful_resume: Some(careful_resume::Config::default()),
+        ..Settings::default()
+    };
+    let cubic = Algorithm::from_name("cubic").expect("it is registered");
+    // Each round sends what the window allows, without regard to pacing, and all of it arrives.
+    let run = |rounds: u64| {
+        let mut wire = Wire::over(&cubic, settings());
+        let windows = (0..rounds).map(|round| {
+            let packets =
+                (wire.control.window() / u64::from(BYTES)) - wire.control.in_flight() / u64::from(BYTES);
+            let first = wire.next;
+            wire.send(100 * round, packets);
+            (first..wire.next).for_each(|number| wire.ack(100 * (round + 1), &[number], &[]));
+            wire.cwnd()
+        });
+        let windows: Vec<f64> = windows.collect();
+        wire.control.close(at(100 * (rounds + 1)));
+        windows
+    };
+    let first = run(7);
+    assert_eq!(first[0], 20.0);
+    let saved = memory.capacity().expect("it was saved");
+    assert_eq!(
+        saved.bytes,
+        320 * u64::from(BYTES),
+        "10, 20, 40, 80, 160, 320, and a round that has not ended"
+    );
+    let second = run(2);
+    assert_eq!(second[0], 160.0, "half of it");
+    assert!(second[1] >= 160.0, "validated: {second:?}");
+}

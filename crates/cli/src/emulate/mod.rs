@@ -9,6 +9,7 @@ use bentpipe_emu::{
 };
 use bentpipe_net::{LinkConfig, Schedule};
 use bentpipe_scenario::{Draft, Scenario};
+use rustix::process;
 use status::Status;
 
 use crate::args::{EmulateArgs, Place};
@@ -22,6 +23,11 @@ const DURATION: &str = "duration=1 h";
 /// Runs the emulation, which ends with the exit code of its command.
 pub fn emulate(args: &EmulateArgs) -> Result<u8, Failure> {
     output::refuse_twice(&[args.pcap.as_ref(), args.summary.as_ref()])?;
+    if args.with_parent {
+        let end = Some(process::Signal::TERM);
+        process::set_parent_process_death_signal(end)
+            .map_err(|error| Failure::Work(format!("the signal at the parent's end: {error}")))?;
+    }
     if let Some(emulation) = args.join {
         match bentpipe_emu::join(emulation, &args.command)? {}
     }

@@ -8,7 +8,7 @@ mod report;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{self, Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -166,7 +166,7 @@ fn measure(args: &PepTryArgs, loss: Option<&str>, variant: &str) -> Result<Row, 
     let output = Command::new(own)
         .args(["emulate", &args.scenario])
         .args(loss.iter().flat_map(|loss| ["--loss", loss]))
-        .args(["--quiet", "--listen", &part("router"), "--", "sh", "-c", &part("client")])
+        .args(["--quiet", "--with-parent", "--listen", &part("router"), "--", "sh", "-c", &part("client")])
         .stderr(Stdio::inherit())
         .output()
         .map_err(|error| Failure::Work(error.to_string()))?;
@@ -259,9 +259,9 @@ fn router(variant: &str) -> Result<(), String> {
     ip(&["link", "add", LAN, "type", "veth", "peer", "name", "eth0", "netns", &pid])?;
     ip(&["addr", "add", &format!("{ROUTER}/30"), "dev", LAN])?;
     ip(&["link", "set", LAN, "up"])?;
-    if let Some(stdin) = server.stdin.as_mut() {
-        writeln!(stdin, "go").map_err(|error| error.to_string())?;
-    }
+    // Held until this process ends, however it ends: the server ends with it.
+    let mut input = server.stdin.take().ok_or("the server has no input")?;
+    writeln!(input, "go").map_err(|error| error.to_string())?;
     if variant.starts_with(END_TO_END) {
         return server.wait().map(drop).map_err(|error| error.to_string());
     }
@@ -352,6 +352,10 @@ fn ip(arguments: &[&str]) -> Result<(), String> {
 fn server(variant: &str) -> io::Result<()> {
     println!("ready");
     io::stdin().read_line(&mut String::new())?;
+    thread::spawn(|| {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        process::exit(0)
+    });
     let cc = variant.strip_prefix(END_TO_END).unwrap_or("cubic");
     let steps: [&[&str]; 3] = [
         &["addr", "add", &format!("{SERVER}/30"), "dev", "eth0"],

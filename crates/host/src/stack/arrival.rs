@@ -220,7 +220,11 @@ impl Stack {
             return false;
         }
         match report.kind {
-            IcmpErrorKind::TooBig { mtu } => endpoint.learn_mtu(now, mtu),
+            IcmpErrorKind::TooBig { mtu } => {
+                if let Some(mtu) = endpoint.learn_mtu(now, mtu) {
+                    self.known_hosts.remember_mtu(now, report.ends.remote.ip(), mtu);
+                }
+            }
             IcmpErrorKind::Unreachable => endpoint.engine.handle_unreachable(now),
             IcmpErrorKind::Temporary => endpoint.engine.handle_temporary_error(),
         }

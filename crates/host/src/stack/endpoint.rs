@@ -351,12 +351,19 @@ impl Endpoint {
         self.path.note_progress(now, self.engine.oldest_unacknowledged());
     }
 
-    /// Handles a router's report that packets above `mtu` bytes do not pass.
-    pub fn learn_mtu(&mut self, now: Instant, mtu: u32) {
-        if self.path.learn(now, mtu, self.ends.remote.is_ipv6()) {
+    /// Handles a router's report that packets above `mtu` bytes do not pass. Returns the path MTU, if it decreased.
+    pub fn learn_mtu(&mut self, now: Instant, mtu: u32) -> Option<u16> {
+        let smaller = self.path.learn(now, mtu, self.ends.remote.is_ipv6());
+        smaller.then(|| {
             let headers = self.ends.ip_header_len() + LEAST_TCP_HEADER;
             self.engine.handle_packet_too_big(now, self.path.room(headers));
-        }
+            self.path.mtu()
+        })
+    }
+
+    /// Begins with the path MTU that an earlier connection learnt.
+    pub fn recall_mtu(&mut self, now: Instant, mtu: u16) {
+        self.path.learn(now, mtu.into(), self.ends.remote.is_ipv6());
     }
 
     /// Handles expired timers of the engine.

@@ -7,6 +7,7 @@ mod accounts;
 mod arrival;
 mod endpoint;
 mod half_open;
+mod known_hosts;
 mod limits;
 mod opening;
 mod output;
@@ -32,6 +33,7 @@ use slotmap::SlotMap;
 
 use accounts::Accounts;
 use endpoint::{Endpoint, Role};
+use known_hosts::KnownHosts;
 pub use limits::Limits;
 pub use opening::Unopened;
 pub use output::TIMESTAMPS_LEN;
@@ -52,7 +54,6 @@ pub struct StackConfig {
     /// True for a stack that accepts packets to any address, as a transparent proxy between two networks does. Its own
     /// connections use addresses that the caller [chooses](Stack::connect_from). Each arriving SYN is
     /// [shown](Stack::poll_request) to the caller, who decides.
-    /// caller, who decides.
     pub transparent: bool,
     /// Maximum packet size of the device in bytes, IP header included.
     pub mtu: u16,
@@ -122,6 +123,7 @@ pub struct Stack {
     orphans: VecDeque<Id>,
     orphan_count: usize,
     accounts: Accounts,
+    known_hosts: KnownHosts,
     /// Time until which an ACK may acknowledge a SYN cookie.
     cookies_until: Instant,
     /// Time of the last call.
@@ -161,6 +163,7 @@ impl Stack {
             orphans: VecDeque::new(),
             orphan_count: 0,
             accounts: Accounts::new(config.limits),
+            known_hosts: KnownHosts::default(),
             cookies_until: Instant::ZERO,
             now: Instant::ZERO,
             ports: EphemeralPorts::new(config.key),
@@ -333,6 +336,10 @@ impl Stack {
             listener.accepted.push_back(id);
             endpoint.role = Role::Waiting;
             self.half_open -= 1;
+        }
+        // Only now: the source of a SYN may be forged.
+        if let Some(memory) = endpoint.engine.memory() {
+            self.known_hosts.remember(self.now, endpoint.ends.remote.ip(), memory);
         }
     }
 

@@ -88,15 +88,17 @@ impl Stack {
         self.admit(endpoint)
     }
 
-    /// Adapts the configuration to `remote`: segments fit the device, and the engine knows the size of timestamps. An unchanged
-    /// configuration stays shared.
+    /// Adapts the configuration to `remote`: segments fit the device, the engine knows the size of timestamps, and an algorithm that
+    /// learns from other connections has a memory. An unchanged configuration stays shared.
     pub(super) fn fitted(&self, config: &Arc<Config>, remote: IpAddr) -> Arc<Config> {
         let (mss, timestamps_len) = (config.mss.min(self.full_segment(remote)), TIMESTAMPS_LEN);
-        if (mss, timestamps_len) == (config.mss, config.timestamps_len) {
-            Arc::clone(config)
-        } else {
-            Arc::new(Config { mss, timestamps_len, ..Config::clone(config) })
+        let learns = config.memory.is_none() && config.remembers();
+        if !learns && (mss, timestamps_len) == (config.mss, config.timestamps_len) {
+            return Arc::clone(config);
         }
+        let known = || self.known_hosts.memory(remote).unwrap_or_default();
+        let memory = if learns { Some(known()) } else { config.memory.clone() };
+        Arc::new(Config { mss, timestamps_len, memory, ..Config::clone(config) })
     }
 
     pub(super) fn next_seed(&mut self) -> u64 {
@@ -110,8 +112,11 @@ impl Stack {
         ends.find(|ends| !self.by_ends.contains_key(ends))
     }
 
-    pub(super) fn admit(&mut self, endpoint: Endpoint) -> Id {
+    pub(super) fn admit(&mut self, mut endpoint: Endpoint) -> Id {
         let ends = endpoint.ends;
+        if let Some(mtu) = self.known_hosts.mtu(self.now, ends.remote.ip()) {
+            endpoint.recall_mtu(self.now, mtu);
+        }
         let id = self.endpoints.insert(Box::new(endpoint));
         self.by_ends.insert(ends, id);
         self.accounts.open(ends.remote.ip());

@@ -141,6 +141,11 @@ impl PathLimit {
         }
     }
 
+    /// Returns the maximum packet size of the path, as far as it is known.
+    pub const fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
     /// Returns the maximum packet size of the device.
     pub const fn device(&self) -> u16 {
         self.device

@@ -91,6 +91,7 @@ fn config(stack: &Stack, key: &ConfigKey) -> Option<Config> {
         mss: announced.map_or(full, |mss| full.min(u32::from(mss) - TIMESTAMPS_LEN)),
         timestamps_len: TIMESTAMPS_LEN,
         rate_limit: side.rate_limit.map(|limit| limit.rate),
+        careful_resume: side.careful_resume,
         send_buffer: buffer,
         receive_window: ReceiveWindow::Auto { initial: FIRST_WINDOW.min(buffer), limit: buffer },
         keep_alive: Keepalive::of(side).map(keep_alive),

@@ -23,6 +23,7 @@ mod world;
 pub(crate) use cc::read_parameters;
 pub(crate) use ends::{connection_end, sender_tcp};
 pub(crate) use tcp::RECOVERIES;
+pub(crate) use tcp::resume;
 pub(crate) use traffic::name as kind_of;
 pub(crate) use transport::TRANSPORTS;
 pub(crate) use world::world;

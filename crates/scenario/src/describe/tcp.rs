@@ -1,5 +1,5 @@
 use bentpipe_base::Duration;
-use bentpipe_cc::TimeoutProbe;
+use bentpipe_cc::{TimeoutProbe, careful_resume};
 use bentpipe_tcp::{
     AckCounting, AckDelay, AckPace, Config, DelayedAck, EcnMode, KeepAlive, Pacing, ReceiveWindow, Recovery,
     Restore, RtoBounds, SpuriousTimeout, WindowValidation,
@@ -85,6 +85,7 @@ fn sending(form: &mut Form<'_>, config: &mut Config, mss: u32) {
     form.field("nagle", &mut config.nagle, &FLAG);
     form.table("pacing", Shorthand::KIND, |form| pacing(form, &mut config.pacing));
     form.field("window-validation", &mut config.window_validation, &WINDOW_VALIDATION);
+    form.table("careful-resume", Shorthand::KIND, |form| resume(form, &mut config.careful_resume));
     form.field("send-buffer", &mut config.send_buffer, &Bytes::or_segments(mss));
 }
 
@@ -200,6 +201,13 @@ fn ack_delay(form: &mut Form<'_>, delay: &mut AckDelay) {
             form.field("floor", floor, &TIME_ABOVE_ZERO);
             form.field("ceiling", ceiling, &TIME_ABOVE_ZERO);
         }
+    });
+}
+
+pub(crate) fn resume(form: &mut Form<'_>, resume: &mut Option<careful_resume::Config>) {
+    form.option(resume, ["off", "on"], careful_resume::Config::default(), |form, on| {
+        form.field("lifetime", &mut on.lifetime, &TIME_ABOVE_ZERO);
+        form.field("max-jump", &mut on.max_jump, &OrWord("off", Bytes::at_least(1)));
     });
 }
 

@@ -51,6 +51,18 @@ fn one_side(form: &mut Form<'_>, which: &str, side: &mut Side, purpose: Purpose)
     form.table("cc", CC, |form| algorithm(form, side, purpose, datapath));
     rate_limit(form, &mut side.rate_limit);
     form.field("keepalive", &mut side.keepalive, &OrWord("off", Keepalive));
+    form.table("careful-resume", Shorthand::KIND, |form| {
+        crate::describe::resume(form, &mut side.careful_resume);
+    });
+    if let Form::Read(reading) = form
+        && let (Some(node), Datapath::Kernel, Purpose::Deployed) =
+            (reading.get("careful-resume"), datapath, purpose)
+        && side.careful_resume.is_some()
+    {
+        let accepted =
+            "\"off\": Linux has no Careful Resume; with datapath = \"engine\" the satellite side has it";
+        reading.refuse("careful-resume", node, accepted.to_owned(), None);
+    }
 }
 
 /// Reads or shows a rate limit: `"20 Mbit/s"` for each connection, or a table with the connections that share the

@@ -1,7 +1,7 @@
 use std::net::IpAddr;
 
 use bentpipe_base::{Duration, Rate};
-use bentpipe_cc::Algorithm;
+use bentpipe_cc::{Algorithm, careful_resume};
 use bentpipe_tcp::Recovery;
 
 use crate::algorithm::resolve_cc;
@@ -45,6 +45,8 @@ pub struct Side {
     pub rate_limit: Option<RateLimit>,
     /// Idle time after which the end is probed; never if absent. No effect in a simulation.
     pub keepalive: Option<Duration>,
+    /// Careful Resume of the engine (RFC 9959); off if absent. In a simulation that of the flow.
+    pub careful_resume: Option<careful_resume::Config>,
 }
 
 /// Limit of the sending rate on one side.
@@ -104,6 +106,7 @@ impl Default for Side {
             datapath: Datapath::Kernel,
             rate_limit: None,
             keepalive: Some(KEEPALIVE),
+            careful_resume: None,
         }
     }
 }

@@ -92,7 +92,8 @@ impl Proxy {
         };
         let (send_buffer, rate_limit) =
             (split.most_kept(), side.rate_limit.map(|limit| limit.rate).or(tcp.rate_limit));
-        let config = Config { cc, recovery, send_buffer, rate_limit, ..Config::clone(tcp) };
+        let careful_resume = side.careful_resume.or(tcp.careful_resume);
+        let config = Config { cc, recovery, send_buffer, rate_limit, careful_resume, ..Config::clone(tcp) };
         (Arc::new(config), name.clone())
     }
 }

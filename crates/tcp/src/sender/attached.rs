@@ -1,6 +1,8 @@
 //! Congestion control algorithm of a connection, with its capabilities.
 
-use bentpipe_cc::{Accounting, CongestionControl, Requirements};
+use bentpipe_cc::{Accounting, CongestionControl, Requirements, Start};
+
+use crate::Config;
 
 bitflags::bitflags! {
     /// The capabilities of an algorithm, asked once.
@@ -58,8 +60,17 @@ pub(super) struct Attached {
 }
 
 impl Attached {
+    /// Builds the algorithm of a connection, with Careful Resume around it if that is configured.
+    pub fn build(config: &Config, start: &Start) -> Self {
+        let own = config.cc.build(start);
+        Self::new(match &config.careful_resume {
+            Some(resume) if !config.resumes_without_pacing() => resume.around(own, start),
+            _ => own,
+        })
+    }
+
     /// Queries requirements and capabilities of the algorithm once.
-    pub fn new(mut cc: Box<dyn CongestionControl>) -> Self {
+    fn new(mut cc: Box<dyn CongestionControl>) -> Self {
         let Requirements { accounting, withholds, scalable, .. } = cc.requirements();
         let abilities = Abilities::of(&mut *cc);
         Self { cc, accounting, withholds, abilities, scalable, exchanges_fields: false, withheld: false }

@@ -132,7 +132,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub fn new(config: &Config, seed: u64) -> Self {
-        let algorithm = Attached::new(config.cc.build(&Self::start(config, config.mss, seed, false)));
+        let algorithm = Attached::build(config, &Self::start(config, config.mss, seed, false));
         Self {
             una: 0,
             nxt: 0,
@@ -186,8 +186,7 @@ impl Sender {
     pub fn set_mss(&mut self, config: &Config, mss: u32, seed: u64) {
         if mss != self.mss || self.lost_syn {
             self.mss = mss;
-            self.algorithm =
-                Attached::new(config.cc.build(&Self::start(config, self.mss, seed, self.lost_syn)));
+            self.algorithm = Attached::build(config, &Self::start(config, self.mss, seed, self.lost_syn));
         }
     }
 

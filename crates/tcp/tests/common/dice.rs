@@ -2,8 +2,8 @@
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
-use bentpipe_base::{Duration, Rate, Rng};
-use bentpipe_cc::{Algorithm, REGISTRY, TimeoutProbe};
+use bentpipe_base::{Duration, Instant, Rate, Rng};
+use bentpipe_cc::{Algorithm, Capacity, PathMemory, REGISTRY, TimeoutProbe, careful_resume};
 use bentpipe_tcp::{
     AckCounting, AckDelay, AckPace, Config, DelayedAck, EcnMode, InitialWindow, KeepAlive, Pacing,
     ReceiveWindow, Recovery, Restore, RtoBounds, SpuriousTimeout, WindowValidation,
@@ -62,6 +62,17 @@ fn delayed_ack(dice: &mut Dice) -> DelayedAck {
             after_duplicate: dice.within(0, 16) as u32,
         }
     }
+}
+
+/// Returns a memory with the capacity of some path.
+fn memory(dice: &mut Dice) -> PathMemory {
+    let memory = PathMemory::new();
+    memory.save_capacity(Capacity {
+        bytes: dice.spread(1000, 1 << 24),
+        min_rtt: ms(dice.spread(1, 1000)),
+        at: Instant::ZERO,
+    });
+    memory
 }
 
 const RECOVERIES: &[Recovery] =
@@ -134,7 +145,8 @@ pub fn config(dice: &mut Dice) -> Config {
         ack_delay: dice.one_of(&[AckDelay::Auto, AckDelay::Auto, AckDelay::Paced(AckPace::default())]),
         best_effort: None,
         reflection: None,
-        memory: None,
         rate_limit: dice.coin().then(|| Rate::from_bps(dice.spread(1_000_000, 1_000_000_000))),
+        careful_resume: dice.coin().then(careful_resume::Config::default),
+        memory: dice.coin().then(|| memory(dice)),
     }
 }

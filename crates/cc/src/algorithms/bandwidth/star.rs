@@ -363,6 +363,11 @@ impl CongestionControl for Star {
         self.sizes.cwnd.max(1.0)
     }
 
+    fn adopt(&mut self, windows: Windows) {
+        self.sizes = Sizes { cwnd: windows.cwnd, reno: windows, own_ssthresh: windows.ssthresh };
+        self.before = None;
+    }
+
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         let bytes = self.count.count(ack, path.mss);
         self.estimate.on_ack(bytes, path);

@@ -320,7 +320,7 @@ impl Sender {
 }
 
 impl CongestionControl for Sender {
-    forward!(classic: window, on_ack, on_loss, on_undo, on_event, snapshot);
+    forward!(classic: window, on_ack, on_loss, on_undo, adopt, on_event, snapshot);
 
     fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
         self.classic.time_out(timeout, |rule, windows| rule.time_out(windows, timeout, path))

@@ -24,7 +24,7 @@ use crate::parts::windowed::WindowedMax;
 use crate::rounds::Round;
 use crate::{
     Accounting, Ack, BackOff, CongestionControl, ConnectionEvent, Entry, Family, Loss, Path, Requirements,
-    SENDER_ONLY, Spacing, Start, Timeout, Undo, WindowState, state,
+    SENDER_ONLY, Spacing, Start, Timeout, Undo, WindowState, Windows, state,
 };
 
 /// Entry of this algorithm in `bentpipe list cc`.
@@ -262,6 +262,10 @@ impl Copa {
 impl CongestionControl for Copa {
     fn window(&self) -> f64 {
         self.cwnd
+    }
+
+    fn adopt(&mut self, windows: Windows) {
+        self.cwnd = windows.cwnd.max(SMALLEST);
     }
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {

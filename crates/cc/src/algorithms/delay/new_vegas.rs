@@ -276,7 +276,7 @@ impl Sender {
 }
 
 impl CongestionControl for Sender {
-    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
+    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, adopt, on_event, snapshot);
 
     /// Paces the present window over a round trip; a doubled window is paced over the next.
     fn spacing(&self) -> Spacing {

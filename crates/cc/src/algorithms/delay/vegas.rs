@@ -286,7 +286,7 @@ impl Sender {
 }
 
 impl CongestionControl for Sender {
-    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
+    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, adopt, on_event, snapshot);
 
     fn on_sent(&mut self, sent: &Sent, _path: &Path) -> Priority {
         self.classic.rule.on_sent(sent);

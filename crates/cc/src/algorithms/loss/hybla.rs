@@ -335,7 +335,7 @@ impl Sender {
 }
 
 impl CongestionControl for Sender {
-    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
+    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, adopt, on_event, snapshot);
 
     /// Spacing of RTT / W between segments; the train leaves back to back.
     fn spacing(&self) -> Spacing {

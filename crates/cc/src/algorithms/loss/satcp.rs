@@ -159,7 +159,7 @@ fn error_s(probability: f64) -> f64 {
 }
 
 impl CongestionControl for SaTcp {
-    forward!(cubic: window, on_event, snapshot);
+    forward!(cubic: window, adopt, on_event, snapshot);
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.follow_reports(path.now);

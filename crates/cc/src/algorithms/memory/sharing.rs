@@ -185,7 +185,7 @@ impl Sender {
 }
 
 impl CongestionControl for Sender {
-    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, on_event, snapshot);
+    forward!(classic: window, on_ack, on_loss, on_rto, on_undo, adopt, on_event, snapshot);
 
     fn spacing(&self) -> Spacing {
         Spacing::at(self.classic.rule.first_window.map(|(rate, _)| rate))

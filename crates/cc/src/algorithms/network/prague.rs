@@ -145,7 +145,7 @@ impl Paced {
 }
 
 impl CongestionControl for Paced {
-    forward!(classic: window, on_loss, on_rto, on_undo);
+    forward!(classic: window, on_loss, on_rto, on_undo, adopt);
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.note(path);

@@ -319,7 +319,7 @@ impl<R: Law> Sender<R> {
 }
 
 impl<R: Law> CongestionControl for Sender<R> {
-    forward!(classic: window, on_ack, on_loss, on_undo, snapshot);
+    forward!(classic: window, on_ack, on_loss, on_undo, adopt, snapshot);
 
     fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
         if self.classic.rule.is_corruption(path) {

@@ -262,7 +262,7 @@ impl Sender {
 }
 
 impl CongestionControl for Sender {
-    forward!(classic: window, on_ack, on_loss, on_undo, snapshot);
+    forward!(classic: window, on_ack, on_loss, on_undo, adopt, snapshot);
 
     fn on_rto(&mut self, timeout: &Timeout, path: &Path) -> BackOff {
         let back_off = self.classic.on_rto(timeout, path);

@@ -410,6 +410,11 @@ impl CongestionControl for Peach {
         self.cwnd
     }
 
+    fn adopt(&mut self, windows: Windows) {
+        Windows { cwnd: self.cwnd, ssthresh: self.ssthresh } = windows;
+        self.before = None;
+    }
+
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         self.due.dummies = 0;
         self.beside = Beside::default();

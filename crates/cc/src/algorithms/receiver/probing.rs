@@ -212,7 +212,7 @@ impl Probing {
 }
 
 impl CongestionControl for Probing {
-    forward!(reno: window);
+    forward!(reno: window, adopt);
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
         if self.spaced.is_some_and(|(_, until)| path.now >= until) {

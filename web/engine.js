@@ -1,10 +1,11 @@
-// The engine without a page, for tests.
+// The engine without a page, for the build and for tests.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-export const target = process.env.CARGO_TARGET_DIR ?? fileURLToPath(new URL("../../target", import.meta.url));
-const module = new WebAssembly.Module(readFileSync(`${target}/wasm32-unknown-unknown/web/bentpipe_web.wasm`));
+export const target = process.env.CARGO_TARGET_DIR ?? fileURLToPath(new URL("../target", import.meta.url));
+export const wasm = `${target}/wasm32-unknown-unknown/web/bentpipe_web.wasm`;
+const module = new WebAssembly.Module(readFileSync(wasm));
 
 /** Asks in an instance of its own, as the worker of the page does. */
 export function ask(request) {
