@@ -53,7 +53,7 @@ impl Sampler {
             totals,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
-            in_flight: in_flight + 1,
+            in_flight: in_flight.saturating_add(1),
             app_limited: self.app_limited_until != 0,
         }
     }

@@ -217,7 +217,7 @@ impl PacketControl {
 
     /// Handles the complete handshake and its round trip, if it gave a sample.
     pub fn established(&mut self, now: Instant, rtt: Option<Duration>) {
-        self.sample_rtt(rtt);
+        self.sample_rtt(rtt, 0);
         let path = self.path(now);
         self.cc.on_event(ConnectionEvent::Established, &path);
     }
@@ -303,7 +303,7 @@ impl PacketControl {
     pub fn end_ack(&mut self, now: Instant, info: AckInfo) {
         let batch = core::mem::take(&mut self.batch);
         let arrived = self.measure(now, &batch, &info);
-        let lost = self.segments(self.lost) - self.segments(self.reported_lost);
+        let lost = self.segments_between(self.reported_lost, self.lost);
         let marked = info.marks > 0;
         let began = self.begin_episode(now, batch.acked_bytes, marked);
         if marked && !began && !self.requirements.scalable {
@@ -467,8 +467,8 @@ impl PacketControl {
 
     /// Takes the measurements of an ACK. Returns the segments that arrived, at least one if a packet did.
     fn measure(&mut self, now: Instant, batch: &Batch, info: &AckInfo) -> u32 {
-        self.sample_rtt(info.rtt);
-        let before = self.segments(self.delivered);
+        self.sample_rtt(info.rtt, batch.acked_bytes);
+        let before = self.delivered;
         if batch.newest.is_some() {
             self.delivered += batch.acked_bytes;
             self.sampler.deliver(now, self.delivered);
@@ -479,7 +479,7 @@ impl PacketControl {
             self.sampler.app_limited(self.delivered, self.ledger.bytes());
             self.pacer.rest();
         }
-        (self.segments(self.delivered) - before).max(u32::from(batch.newest.is_some()))
+        self.segments_between(before, self.delivered).max(u32::from(batch.newest.is_some()))
     }
 
     /// Returns the delivery rate sample of an ACK.
@@ -587,9 +587,12 @@ impl PacketControl {
         window_rate(bytes, self.round_trip.smoothed_or_initial()).unwrap_or_default()
     }
 
-    fn sample_rtt(&mut self, rtt: Option<Duration>) {
+    /// Takes a round-trip sample of an ACK of `acked` bytes.
+    fn sample_rtt(&mut self, rtt: Option<Duration>, acked: u64) {
         if let Some(rtt) = rtt.filter(|rtt| !rtt.is_zero()) {
-            self.round_trip.sample(rtt);
+            let flight = self.ledger.bytes() + acked;
+            let share = if acked == 0 { 1.0 } else { acked as f64 / flight as f64 };
+            self.round_trip.sample(rtt, share);
         }
     }
 
@@ -605,11 +608,19 @@ impl PacketControl {
 
     /// Returns the segments of `bytes`, rounded up.
     fn segments(&self, bytes: u64) -> u32 {
-        bytes.div_ceil(u64::from(self.segment)) as u32
+        self.segments_between(0, bytes)
+    }
+
+    /// Returns the segments by which a count of bytes grew, if each count is rounded up.
+    fn segments_between(&self, before: u64, after: u64) -> u32 {
+        let count = |bytes: u64| bytes.div_ceil(self.segment.into());
+        u32::try_from(count(after) - count(before)).unwrap_or(u32::MAX)
     }
 
     fn totals(&self) -> Totals {
-        Totals { delivered: self.delivered, lost: self.segments(self.lost) }
+        let lost = self.lost.div_ceil(self.segment.into());
+        // Only differences of this count are used, and they wrap.
+        Totals { delivered: self.delivered, lost: lost as u32 }
     }
 
     fn path(&self, now: Instant) -> Path {

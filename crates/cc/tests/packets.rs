@@ -49,9 +49,10 @@ fn the_first_steps_run_and_the_readme_shows_them() {
 
 #[test]
 fn without_losses_the_link_is_full_and_never_fuller() {
-    for name in ["reno", "cubic", "bbr3"] {
+    // Copa oscillates over GEO, also in the TCP engine.
+    for (name, least) in [("reno", 8.5), ("cubic", 8.5), ("bbr3", 8.5), ("zenith", 8.5), ("copa", 6.0)] {
         let goodput = goodput(name, 10, 0.0, 120);
-        assert!((8.5..=10.0).contains(&goodput), "{name}: {goodput} of 10 Mbit/s");
+        assert!((least..=10.0).contains(&goodput), "{name}: {goodput} of 10 Mbit/s");
     }
 }
 

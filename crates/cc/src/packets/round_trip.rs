@@ -1,4 +1,5 @@
-//! Round-trip time (RFC 9002 section 5.3): each sample counts in full.
+//! Round-trip time (RFC 9002 section 5.3). The samples of a flight share the weight of one (RFC 7323 appendix G), as in the TCP
+//! engine: algorithms that filter delays over a smoothed round trip oscillate if it follows each sample.
 
 use bentpipe_base::Duration;
 
@@ -25,15 +26,17 @@ impl Default for RoundTrip {
 }
 
 impl RoundTrip {
-    pub fn sample(&mut self, rtt: Duration) {
+    /// Takes the sample of an ACK that covers this share of the flight.
+    pub fn sample(&mut self, rtt: Duration, share: f64) {
         self.min = self.min.min(rtt);
         if self.smoothed.is_zero() {
             (self.smoothed, self.variation) = (rtt, rtt / 2);
             return;
         }
         let deviation = self.smoothed.abs_diff(rtt);
-        self.variation = self.variation - self.variation / 4 + deviation / 4;
-        self.smoothed = self.smoothed - self.smoothed / 8 + rtt / 8;
+        let (alpha, beta) = (share / 8.0, share / 4.0);
+        self.variation = self.variation.mul_f64(1.0 - beta) + deviation.mul_f64(beta);
+        self.smoothed = self.smoothed.mul_f64(1.0 - alpha) + rtt.mul_f64(alpha);
     }
 
     /// Returns the smoothed round-trip time, or the usual guess before the first sample.
@@ -58,11 +61,20 @@ mod tests {
     fn samples_are_smoothed_by_an_eighth_and_a_quarter() {
         let mut round_trip = RoundTrip::default();
         assert_eq!(round_trip.timeout(), Duration::from_millis(999));
-        round_trip.sample(Duration::from_millis(500));
+        round_trip.sample(Duration::from_millis(500), 1.0);
         assert_eq!(round_trip.timeout(), Duration::from_millis(1500));
-        round_trip.sample(Duration::from_millis(580));
+        round_trip.sample(Duration::from_millis(580), 1.0);
         assert_eq!(round_trip.smoothed, Duration::from_millis(510));
         assert_eq!(round_trip.variation, Duration::from_nanos(207_500_000));
         assert_eq!(round_trip.min, Duration::from_millis(500));
+    }
+
+    #[test]
+    fn the_samples_of_a_flight_share_its_weight() {
+        let mut round_trip = RoundTrip::default();
+        round_trip.sample(Duration::from_millis(500), 1.0);
+        (0..100).for_each(|_| round_trip.sample(Duration::from_millis(580), 0.01));
+        let smoothed = round_trip.smoothed.as_millis_f64();
+        assert!((509.0..=510.0).contains(&smoothed), "{smoothed}");
     }
 }

@@ -429,6 +429,26 @@ fn one_segment_leaves_in_eight_round_trips_whatever_the_rate() {
     assert_eq!(wire.control.pacing_rate().map(Rate::bps), Some(1200 * 8 * 10 / 8));
 }
 
+#[test]
+fn more_segments_than_32_bits_count_are_no_overflow() {
+    let (mut wire, log) = recorded();
+    let settings = Settings { datagram_bytes: 1, ..Settings::default() };
+    let recorder = log.clone();
+    let requirements = Requirements { accounting: Accounting::Own, ..Requirements::default() };
+    let algorithm = Algorithm::Custom(Custom::new("recorder", move |_| {
+        Box::new(Recorder(recorder.clone(), requirements))
+    }));
+    wire.control = PacketControl::new(&algorithm, &settings).expect("it needs nothing");
+    (0..4).for_each(|number| wire.control.on_sent(at(0), number, u32::MAX).unwrap());
+    wire.ack(100, &[0], &[]);
+    wire.ack(101, &[1], &[2]);
+    wire.ack(102, &[3], &[]);
+    let acks = log.acks.lock().unwrap();
+    let counts: Vec<_> = acks.iter().map(|(ack, path)| (ack.acked, ack.lost, path.in_flight)).collect();
+    let most = u32::MAX;
+    assert_eq!(counts, [(most, 0, most), (most, most, most), (most, 0, 0)]);
+}
+
 /// RFC 9959: the second connection jumps from ten datagrams to half of what the first one carried in a round trip.
 #[test]
 fn careful_resume_works_over_packets() {
