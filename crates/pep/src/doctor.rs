@@ -166,10 +166,10 @@ fn capabilities() -> Vec<Finding> {
 
 /// Checks that the kernel has all expressions of the rules.
 fn packet_filter() -> Finding {
-    let what = "packet filter: inet tables, tproxy, socket, fib, log, zones of connection tracking";
-    let fix = "a kernel with CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT, \
+    let what = "packet filter: inet tables, tproxy, socket, fib, log, reject, zones of connection tracking";
+    let fix = "a kernel with CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT, CONFIG_NFT_REJECT_INET, \
                 CONFIG_NF_CONNTRACK_ZONES, CONFIG_NFT_LOG, CONFIG_NFT_NAT, CONFIG_NETFILTER_NETLINK_LOG (Debian's has them: \
-                modprobe nft_tproxy nft_socket nft_fib_inet nft_ct nft_log nft_chain_nat nfnetlink_log)";
+                modprobe nft_tproxy nft_socket nft_fib_inet nft_ct nft_reject_inet nft_log nft_chain_nat nfnetlink_log)";
     if !caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false) {
         let unknown = format!("{what}: not known without the capability CAP_NET_ADMIN");
         return judge(false, State::Warning, unknown, "run it as root (sudo bentpipe pep doctor)");

@@ -742,6 +742,10 @@ const KEYS: &[Meaning] = &[
     ("opened-by", "Side from which the SYN comes"),
     ("proxy", "False: connections of this class are forwarded untouched"),
     (
+        "quic",
+        "New flows to UDP port 443: forwarded, or refused with ICMP port unreachable, so that browsers use TCP",
+    ),
+    (
         "class.buffer",
         "Bytes kept in each direction until the other side acknowledges them. `auto`: as much as the kernel's buffers grow to, of which at most 2 measured BDP (256 KiB to 16 MiB) wait for their first transmission",
     ),

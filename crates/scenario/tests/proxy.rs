@@ -100,6 +100,9 @@ fn what_makes_no_sense_in_a_simulation_is_refused_by_name() {
         let mistake = scenario(keys).unwrap_err();
         assert!(mistake.contains(key) && mistake.contains(&format!("found {found}")), "{mistake}");
     }
+    let mistake = deployment("name = \"a\"\nquic = \"reject\"").unwrap_err();
+    let expected = "pep.toml:6:8: class.1.quic: found \"reject\", accepted: \"forward\", \"refuse\"";
+    assert!(mistake.contains(expected), "{mistake}");
     let mistake = deployment("satellite = { cc = { name = \"bbr\", mode = \"safe\" } }").unwrap_err();
     assert!(mistake.contains("class.1.satellite.cc.mode: found an unknown key"), "{mistake}");
 }

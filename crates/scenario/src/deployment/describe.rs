@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::codec::{InterfaceNames, Marks, Networks, Ports, Socket};
-use super::model::{Class, Deployment, Opener, interface_fits};
+use super::model::{Class, Deployment, Opener, Quic, interface_fits};
 use crate::error::{Error, Mistake, Place};
 use crate::file::read_text;
 use crate::form::{self, Form, Key, Report, Shorthand};
@@ -14,6 +14,7 @@ use crate::tree::{Node, Table, Value};
 use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, Refused, TEXT, TIME, TIME_ABOVE_ZERO, Words};
 
 const OPENERS: Words<Opener> = Words(&[("clients", Opener::Clients), ("satellite", Opener::Satellite)]);
+const QUIC: Words<Quic> = Words(&[("forward", Quic::Forward), ("refuse", Quic::Refuse)]);
 /// More than any machine's descriptors, ports and memory allow.
 const MOST_CONNECTIONS: u32 = 10_000_000;
 const MOST_THREADS: u32 = 256;
@@ -154,6 +155,7 @@ fn class(form: &mut Form<'_>, class: &mut Class) {
         form.field("opened-by", &mut matches.opener, &OPENERS);
     });
     form.field("proxy", &mut class.proxy, &FLAG);
+    form.field("quic", &mut class.quic, &QUIC);
     split(form, &mut class.split, Purpose::Deployed);
 }
 

@@ -45,8 +45,20 @@ pub struct Class {
     pub matches: Match,
     /// True if the proxy splits them; otherwise they are forwarded untouched.
     pub proxy: bool,
+    /// Treatment of QUIC.
+    pub quic: Quic,
     /// Settings of split connections.
     pub split: Split,
+}
+
+/// Treatment of packets to UDP port 443 that belong to a class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Quic {
+    /// The kernel forwards them.
+    #[default]
+    Forward,
+    /// New flows are answered with ICMP port unreachable, so that browsers use TCP.
+    Refuse,
 }
 
 /// Conditions of a class; a connection must fulfil all of them.
@@ -148,7 +160,13 @@ pub struct Opened<'a> {
 
 impl Default for Class {
     fn default() -> Self {
-        Self { name: String::new(), matches: Match::default(), proxy: true, split: Split::default() }
+        Self {
+            name: String::new(),
+            matches: Match::default(),
+            proxy: true,
+            quic: Quic::default(),
+            split: Split::default(),
+        }
     }
 }
 
