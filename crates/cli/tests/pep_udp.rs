@@ -1,4 +1,4 @@
-//! UDP beside the proxy: QUIC that a class refuses, and counters.
+//! UDP beside the proxy: QUIC that a class refuses, counters, and the queue of the satellite interface.
 
 #![cfg(target_os = "linux")]
 
@@ -6,10 +6,11 @@ mod network;
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
-use network::{SERVER_V4, SERVER_V6, World, world};
+use network::{Proxy, SERVER_V4, SERVER_V6, World, world};
 use nix::sys::signal::Signal;
 
 const CLIENT_V4: &str = "10.71.1.2";
@@ -105,8 +106,8 @@ fn a_reload_refuses_new_flows_of_quic_and_keeps_open_ones() {
     proxy.signal(Signal::SIGHUP);
     assert!(proxy.has_said("read again"));
     let (_client, _server) = world.pair(SERVER_V4, 7501);
-    world.wait_for("the limit", || world.metric("bentpipe_pep_bypassing") == Some(1));
-    assert_eq!(ask(&socket(&world, "c", SERVER_V4, 443)), ANSWERED);
+    world.wait_for("the limit", || ask(&socket(&world, "c", SERVER_V4, 443)) == ANSWERED);
+    assert_eq!(world.metric("bentpipe_pep_bypassing"), Some(1));
     proxy.end(Signal::SIGTERM);
 }
 
@@ -136,4 +137,88 @@ fn the_first_class_that_matches_decides_on_quic_and_its_opener_is_the_client() {
     assert_eq!(ask(&socket(&world, "c", SERVER_V4, 443)), ANSWERED);
     assert_eq!(ask(&socket(&world, "s", CLIENT_V4, 443)), REFUSED);
     proxy.end(Signal::SIGTERM);
+}
+
+const QUEUE: &str = "[satellite-queue]\nkind = \"fq-codel\"\nrate = \"18 Mbit/s\"\n";
+
+/// The queues of an interface of the proxy.
+fn queues(world: &World, interface: &str) -> String {
+    world.proxy_output(&["tc", "qdisc", "show", "dev", interface])
+}
+
+/// True if the kernel has FQ-CoDel.
+fn has_fq_codel(world: &World) -> bool {
+    let tc = |arguments: &str| {
+        let command: Vec<&str> = ["tc"].into_iter().chain(arguments.split(' ')).collect();
+        world.command(&command).output().unwrap().status.success()
+    };
+    tc("qdisc add dev lo root fq_codel") && tc("qdisc del dev lo root")
+}
+
+#[test]
+fn the_queue_of_the_satellite_is_as_before_after_the_end_and_after_a_kill() {
+    let Some(world) = world() else { return };
+    if !has_fq_codel(&world) {
+        println!("skipped: this needs a kernel with sch_fq_codel");
+        return;
+    }
+    let before = queues(&world, "sat0");
+    let is_set = || {
+        let now = queues(&world, "sat0");
+        now.contains("tbf") && now.contains("rate 18Mbit") && now.contains("target 100ms interval 1.2s")
+    };
+    let mut proxy = world.proxy(&format!("{FORWARD}{QUEUE}"));
+    assert!(is_set(), "{}", queues(&world, "sat0"));
+    assert!(!queues(&world, "eth0").contains("fq_codel"));
+    world.proxy_output(&["tc", "qdisc", "del", "dev", "sat0", "root"]);
+    world.wait_for("the queue is back", is_set);
+    let with_more = format!("{FORWARD}{QUEUE}target = \"30 ms\"\nlimit = \"100 packets\"\n");
+    world.config(&with_more.replace("rate = \"18 Mbit/s\"", ""));
+    proxy.signal(Signal::SIGHUP);
+    assert!(proxy.has_said("read again"));
+    let now = queues(&world, "sat0");
+    assert!(now.contains("limit 100p") && now.contains("target 30ms") && !now.contains("tbf"), "{now}");
+    world.config(FORWARD);
+    proxy.signal(Signal::SIGHUP);
+    assert!(proxy.has_said("read again"));
+    assert_eq!(queues(&world, "sat0"), before);
+    proxy.end(Signal::SIGTERM);
+    // A newer proxy takes the queue over, and the end of the older one does not remove it.
+    let mut older = world.proxy(&format!("{FORWARD}{QUEUE}"));
+    let open = world.pair(SERVER_V4, 7502);
+    let newer = world.proxy_with(&format!("{FORWARD}{QUEUE}"), &[], &["--take-over"]);
+    drop(open);
+    older.child.wait().unwrap();
+    assert!(is_set(), "{}", queues(&world, "sat0"));
+    newer.end(Signal::SIGTERM);
+    assert_eq!(queues(&world, "sat0"), before);
+    world.proxy(&format!("{FORWARD}{QUEUE}")).end(Signal::SIGKILL);
+    assert!(is_set());
+    world.proxy_output(&[env!("CARGO_BIN_EXE_bentpipe"), "pep", "clean"]);
+    assert_eq!(queues(&world, "sat0"), before);
+}
+
+#[test]
+fn a_queue_that_cannot_be_set_is_named_and_the_proxy_goes_on() {
+    let Some(world) = world() else { return };
+    let run = |reason: &str| {
+        let path = world.config(&format!("{FORWARD}{QUEUE}"));
+        let command = [env!("CARGO_BIN_EXE_bentpipe"), "pep", "run", path.to_str().unwrap()];
+        let child = world.command(&command).stderr(Stdio::piped()).spawn().unwrap();
+        let mut proxy = Proxy { child };
+        assert!(proxy.has_said(reason) && proxy.has_said("proxying"));
+        let _pair = world.pair(SERVER_V4, 7503);
+        world.assert_split(7503, 1);
+        proxy.end(Signal::SIGTERM);
+    };
+    if !has_fq_codel(&world) {
+        let before = queues(&world, "sat0");
+        run("it needs a kernel with CONFIG_NET_SCH_FQ_CODEL");
+        assert_eq!(queues(&world, "sat0"), before, "the token bucket is removed");
+    }
+    let tbf = "tc qdisc add dev sat0 root handle 5: tbf rate 100mbit burst 20k latency 400ms";
+    world.proxy_output(&tbf.split(' ').collect::<Vec<_>>());
+    let before = queues(&world, "sat0");
+    run("sat0 has no FQ-CoDel of the proxy: found the queue tbf 5: of somebody else");
+    assert_eq!(queues(&world, "sat0"), before);
 }

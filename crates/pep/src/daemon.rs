@@ -365,6 +365,10 @@ impl Daemon {
         self.shared.replace_deployment(deployment);
         match self.divert(self.shared.bypass()) {
             Ok(()) => {
+                let new = self.shared.deployment();
+                if (new.queue, &new.interfaces) != (old.queue, &old.interfaces) {
+                    self.outside.install_queues(&new);
+                }
                 outside::note_routes_by_arrival(&self.shared);
                 doctor::warn_of_interfaces(&self.shared.deployment());
                 eprintln!("bentpipe: {path} read again");

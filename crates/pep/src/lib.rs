@@ -34,6 +34,7 @@ mod packet;
 mod places;
 mod privileges;
 mod probe;
+mod queue;
 mod relay;
 mod report;
 mod reverse_path;

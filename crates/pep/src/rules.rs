@@ -24,6 +24,7 @@ use crate::engine;
 use crate::error::Error;
 use crate::marks::{Kind, Marks, OPENERS};
 use crate::metrics::Reason;
+use crate::queue;
 use crate::routes;
 use crate::sight;
 use crate::slot::Slot;
@@ -262,11 +263,10 @@ pub(crate) fn outgoing(interfaces: &Interfaces, marks: Marks, slot: Slot) -> Str
 pub(crate) fn divert(slot: Slot, deployment: Option<&Deployment>) -> String {
     let table = slot.table();
     let mut script = String::new();
-    let rules: [(&str, fn(&Deployment) -> Vec<String>); 2] =
-        [("classes", class_rules), (udp::REFUSALS, udp::refusals)];
-    for (chain, rules) in rules {
+    let of = |rules: fn(&Deployment) -> Vec<String>| deployment.map(rules).unwrap_or_default();
+    for (chain, rules) in [("classes", of(class_rules)), (udp::REFUSALS, of(udp::refusals))] {
         let _ = writeln!(script, "flush chain inet {table} {chain}");
-        for rule in deployment.map(rules).unwrap_or_default() {
+        for rule in rules {
             let _ = writeln!(script, "add rule inet {table} {chain} {rule}");
         }
     }
@@ -429,6 +429,7 @@ pub(crate) fn remove(slot: Slot) -> Result<(), Error> {
     let table = slot.table();
     nft(&format!("table inet {table}\ndelete table inet {table}\n"))?;
     routes::remove(slot);
+    queue::remove(slot);
     early_demux::restore(before);
     Ok(())
 }
