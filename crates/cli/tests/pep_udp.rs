@@ -211,6 +211,13 @@ fn a_queue_that_cannot_be_set_is_named_and_the_proxy_goes_on() {
         world.assert_split(7503, 1);
         proxy.end(Signal::SIGTERM);
     };
+    let path = world.config(&format!("{REFUSE}{QUEUE}"));
+    let doctor = [env!("CARGO_BIN_EXE_bentpipe"), "pep", "doctor", path.to_str().unwrap()];
+    let findings = String::from_utf8(world.command(&doctor).output().unwrap().stdout).unwrap();
+    let state = if has_fq_codel(&world) { "ok" } else { "warning" };
+    let line = findings.lines().find(|line| line.contains("satellite-queue: FQ-CoDel of the kernel"));
+    assert!(line.is_some_and(|line| line.starts_with(state)), "{findings}");
+    assert!(findings.contains("fix: sysctl -w net.ipv4.icmp_ratemask=6160"), "{findings}");
     if !has_fq_codel(&world) {
         let before = queues(&world, "sat0");
         run("it needs a kernel with CONFIG_NET_SCH_FQ_CODEL");

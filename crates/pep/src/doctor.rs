@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use bentpipe_scenario::deployment::{Datapath, Deployment, Interfaces, interface_fits};
+use bentpipe_scenario::deployment::{Datapath, Deployment, Interfaces, Quic, interface_fits};
 use bentpipe_system::{IP, NFT};
 use caps::{CapSet, Capability};
 use nix::sys::resource::{Resource, getrlimit};
@@ -13,6 +13,7 @@ use crate::marks::Marks;
 use crate::outside;
 use crate::privileges;
 use crate::probe::{self, Obstacle};
+use crate::queue;
 use crate::routes;
 use crate::rules;
 use crate::slot::{self, Slot};
@@ -73,6 +74,8 @@ pub fn examine(deployment: Option<&Deployment>) -> Vec<Finding> {
         findings.extend(interfaces(deployment));
         findings.extend(bridges());
         findings.extend(rules_of_others());
+        findings.extend(answers_to_quic(deployment));
+        findings.extend(queue(deployment));
         findings.extend(probe(deployment));
     }
     findings
@@ -123,6 +126,42 @@ fn bridges() -> Option<Finding> {
             ),
             on.iter().map(|name| format!("sysctl -w {name}=0")).collect::<Vec<_>>().join("; "),
         )
+    })
+}
+
+/// Bit of ICMP destination unreachable in `icmp_ratemask`.
+const UNREACHABLE: u32 = 1 << 3;
+
+/// Checks that the kernel answers all packets of QUIC that are refused.
+fn answers_to_quic(deployment: &Deployment) -> Option<Finding> {
+    let mask: u32 = sysctl("net.ipv4.icmp_ratemask")?.parse().ok()?;
+    let refuses = deployment.classes.iter().any(|class| class.quic == Quic::Refuse);
+    refuses.then(|| {
+        judge(
+            mask & UNREACHABLE == 0,
+            State::Warning,
+            format!(
+                "quic = \"refuse\": net.ipv4.icmp_ratemask = {mask} limits the answers to one client, so browsers wait for a timeout"
+            ),
+            format!("sysctl -w net.ipv4.icmp_ratemask={}", mask & !UNREACHABLE),
+        )
+    })
+}
+
+/// Tries the queue of the satellite interfaces at a device of its own.
+fn queue(deployment: &Deployment) -> Option<Finding> {
+    let queue = deployment.queue.as_ref()?;
+    let what = "satellite-queue: FQ-CoDel of the kernel";
+    let attempt = || {
+        let (held, _other) = slot::hold(true)?;
+        let _device = held.slot.open_device()?;
+        queue::add(held.slot.device(), queue, held.slot)
+    };
+    Some(match attempt() {
+        Ok(()) => ok(what),
+        Err(error) => {
+            judge(false, State::Warning, format!("{what}: {error}"), "modprobe sch_fq_codel sch_tbf")
+        }
     })
 }
 

@@ -82,8 +82,12 @@ fn replace(root: &Root, queue: &FqCodel, slot: Slot) -> Result<(), Error> {
             "found the queue {kind} {handle} of somebody else; remove it with `tc qdisc del dev {interface} root`"
         )));
     }
-    let script = script(interface, queue, slot);
-    tc(&script).map_err(|error| {
+    add(interface, queue, slot)
+}
+
+/// Sets the queue of an interface that has none of somebody else.
+pub(crate) fn add(interface: &str, queue: &FqCodel, slot: Slot) -> Result<(), Error> {
+    tc(&script(interface, queue, slot)).map_err(|error| {
         // The token bucket may exist without its FQ-CoDel.
         let _ = tc(&format!("qdisc del dev {interface} root\n"));
         Error::Missing(format!(
