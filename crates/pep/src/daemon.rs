@@ -10,6 +10,7 @@ use bentpipe_scenario::deployment::Deployment;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
 
+use crate::counters;
 use crate::doctor;
 use crate::early_demux;
 use crate::engine;
@@ -56,7 +57,7 @@ pub fn run(path: &str, deployment: Deployment, take_over: bool) -> Result<(), Er
     let (held, older) = slot::hold(take_over)?;
     let engine =
         (engine::threads(&deployment) > 0).then(|| engine::start(held.slot, &deployment)).transpose()?;
-    let resources = Resources { descriptors, engine, lines: sender, relays };
+    let resources = Resources { slot: held.slot, descriptors, engine, lines: sender, relays };
     let shared = Arc::new(Shared::new(deployment, resources));
     if let Some((file, _, reports)) = lines {
         lines::write(file, reports, Arc::clone(&shared))?;
@@ -359,9 +360,15 @@ impl Daemon {
     /// Takes another configuration, unless its rules cannot be installed.
     fn replace(&mut self, path: &str, deployment: Deployment) {
         let old = self.shared.deployment();
+        // The counters belong to the classes of the old configuration.
+        counters::collect(&self.shared);
         self.shared.replace_deployment(deployment);
         match self.divert(self.shared.bypass()) {
             Ok(()) => {
+                let new = self.shared.deployment();
+                if (new.queue, &new.interfaces) != (old.queue, &old.interfaces) {
+                    self.outside.install_queues(&new);
+                }
                 outside::note_routes_by_arrival(&self.shared);
                 doctor::warn_of_interfaces(&self.shared.deployment());
                 eprintln!("bentpipe: {path} read again");

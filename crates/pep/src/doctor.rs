@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use bentpipe_scenario::deployment::{Datapath, Deployment, Interfaces, interface_fits};
+use bentpipe_scenario::deployment::{Datapath, Deployment, Interfaces, Quic, interface_fits};
 use bentpipe_system::{IP, NFT};
 use caps::{CapSet, Capability};
 use nix::sys::resource::{Resource, getrlimit};
@@ -13,6 +13,7 @@ use crate::marks::Marks;
 use crate::outside;
 use crate::privileges;
 use crate::probe::{self, Obstacle};
+use crate::queue;
 use crate::routes;
 use crate::rules;
 use crate::slot::{self, Slot};
@@ -73,6 +74,8 @@ pub fn examine(deployment: Option<&Deployment>) -> Vec<Finding> {
         findings.extend(interfaces(deployment));
         findings.extend(bridges());
         findings.extend(rules_of_others());
+        findings.extend(answers_to_quic(deployment));
+        findings.extend(queue(deployment));
         findings.extend(probe(deployment));
     }
     findings
@@ -126,6 +129,42 @@ fn bridges() -> Option<Finding> {
     })
 }
 
+/// Bit of ICMP destination unreachable in `icmp_ratemask`.
+const UNREACHABLE: u32 = 1 << 3;
+
+/// Checks that the kernel answers all packets of QUIC that are refused.
+fn answers_to_quic(deployment: &Deployment) -> Option<Finding> {
+    let mask: u32 = sysctl("net.ipv4.icmp_ratemask")?.parse().ok()?;
+    let refuses = deployment.classes.iter().any(|class| class.quic == Quic::Refuse);
+    refuses.then(|| {
+        judge(
+            mask & UNREACHABLE == 0,
+            State::Warning,
+            format!(
+                "quic = \"refuse\": net.ipv4.icmp_ratemask = {mask} limits the answers to one client, so browsers wait for a timeout"
+            ),
+            format!("sysctl -w net.ipv4.icmp_ratemask={}", mask & !UNREACHABLE),
+        )
+    })
+}
+
+/// Tries the queue of the satellite interfaces at a device of its own.
+fn queue(deployment: &Deployment) -> Option<Finding> {
+    let queue = deployment.queue.as_ref()?;
+    let what = "satellite-queue: FQ-CoDel of the kernel";
+    let attempt = || {
+        let (held, _other) = slot::hold(true)?;
+        let _device = held.slot.open_device()?;
+        queue::add(held.slot.device(), queue, held.slot)
+    };
+    Some(match attempt() {
+        Ok(()) => ok(what),
+        Err(error) => {
+            judge(false, State::Warning, format!("{what}: {error}"), "modprobe sch_fq_codel sch_tbf")
+        }
+    })
+}
+
 /// Uses a slot for the moment. A proxy may run beside it.
 fn try_probe(deployment: &Deployment) -> Result<Vec<Obstacle>, Error> {
     let (held, _other) = slot::hold(true)?;
@@ -166,10 +205,10 @@ fn capabilities() -> Vec<Finding> {
 
 /// Checks that the kernel has all expressions of the rules.
 fn packet_filter() -> Finding {
-    let what = "packet filter: inet tables, tproxy, socket, fib, log, zones of connection tracking";
-    let fix = "a kernel with CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT, \
+    let what = "packet filter: inet tables, tproxy, socket, fib, log, reject, zones of connection tracking";
+    let fix = "a kernel with CONFIG_NFT_TPROXY, CONFIG_NFT_SOCKET, CONFIG_NFT_FIB_INET, CONFIG_NFT_CT, CONFIG_NFT_REJECT_INET, \
                 CONFIG_NF_CONNTRACK_ZONES, CONFIG_NFT_LOG, CONFIG_NFT_NAT, CONFIG_NETFILTER_NETLINK_LOG (Debian's has them: \
-                modprobe nft_tproxy nft_socket nft_fib_inet nft_ct nft_log nft_chain_nat nfnetlink_log)";
+                modprobe nft_tproxy nft_socket nft_fib_inet nft_ct nft_reject_inet nft_log nft_chain_nat nfnetlink_log)";
     if !caps::has_cap(None, CapSet::Effective, Capability::CAP_NET_ADMIN).unwrap_or(false) {
         let unknown = format!("{what}: not known without the capability CAP_NET_ADMIN");
         return judge(false, State::Warning, unknown, "run it as root (sudo bentpipe pep doctor)");

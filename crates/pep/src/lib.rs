@@ -13,7 +13,9 @@ compile_error!("the proxy is made of transparent sockets and the packet filter o
 
 mod bucket;
 mod class;
+mod conditions;
 mod connection;
+mod counters;
 mod daemon;
 mod doctor;
 mod early_demux;
@@ -32,6 +34,7 @@ mod packet;
 mod places;
 mod privileges;
 mod probe;
+mod queue;
 mod relay;
 mod report;
 mod reverse_path;
@@ -43,6 +46,7 @@ mod sight;
 mod slot;
 mod sockets;
 mod telemetry;
+mod udp;
 mod unkept;
 mod watch;
 
@@ -58,5 +62,6 @@ pub use sockets::choose_congestion_control;
 pub fn metrics() -> String {
     let metrics = metrics::Metrics::new();
     metrics.class("NAME");
+    metrics.name_udp("NAME");
     metrics.text()
 }

@@ -1,7 +1,7 @@
 //! Metrics for Prometheus.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bentpipe_scenario::deployment::Deployment;
@@ -11,6 +11,11 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
+
+use crate::udp::SIDES;
+
+/// Packets and bytes of a counter in the packet filter.
+pub(crate) type Count = [u64; 2];
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct OfClass {
@@ -138,9 +143,12 @@ pub(crate) struct Metrics {
     rtt: Family<OfSide, Histogram>,
     goodput: Family<OfSide, Histogram>,
     bypassed: Family<Why, Counter>,
-    /// Last values of the rules' counters, by reason.
-    untouched: Mutex<HashMap<&'static str, u64>>,
+    /// Last values of the counters in the packet filter, by their names.
+    counters: Mutex<HashMap<String, Count>>,
     refused: Counter,
+    udp_packets: Family<OfSide, Counter>,
+    udp_bytes: Family<OfSide, Counter>,
+    refused_quic: Family<OfClass, Counter>,
     pub lines_lost: Counter,
     pub memory: Gauge,
     /// 1 while new connections are forwarded untouched.
@@ -163,9 +171,6 @@ struct SideMetrics {
     goodput: Histogram,
 }
 
-/// Names of the sides, in the order of [`ClassMetrics`].
-const SIDES: [&str; 2] = ["satellite", "clients"];
-
 impl Metrics {
     pub fn new() -> Self {
         // 1 ms to 16 s; 1 kbit/s to 17 Gbit/s.
@@ -182,8 +187,11 @@ impl Metrics {
             rtt: Family::new_with_constructor(rtt),
             goodput: Family::new_with_constructor(goodput),
             bypassed: Family::default(),
-            untouched: Mutex::default(),
+            counters: Mutex::default(),
             refused: Counter::default(),
+            udp_packets: Family::default(),
+            udp_bytes: Family::default(),
+            refused_quic: Family::default(),
             lines_lost: Counter::default(),
             memory: Gauge::default(),
             bypassing: Gauge::default(),
@@ -227,6 +235,21 @@ impl Metrics {
             "refused",
             "New connections that a RST of the server has refused",
             self.refused.clone(),
+        );
+        registry.register(
+            "udp_packets",
+            "Packets of UDP that were forwarded, by the side to which they went",
+            self.udp_packets.clone(),
+        );
+        registry.register(
+            "udp_bytes",
+            "Bytes of these packets, with their IP headers",
+            self.udp_bytes.clone(),
+        );
+        registry.register(
+            "quic_refused",
+            "Packets to UDP port 443 that were refused (quic = \"refuse\")",
+            self.refused_quic.clone(),
         );
         registry.register(
             "log_lines_lost",
@@ -275,25 +298,46 @@ impl Metrics {
         made
     }
 
-    /// Makes the metrics of all classes that are split.
+    /// Makes the metrics of all classes that are split, and those of UDP of all classes.
     pub fn name_classes(&self, deployment: &Deployment) {
-        for class in deployment.classes.iter().filter(|class| class.proxy) {
-            self.class(&class.name);
+        for class in &deployment.classes {
+            if class.proxy {
+                self.class(&class.name);
+            }
+            self.name_udp(&class.name);
         }
+    }
+
+    /// Makes the metrics of UDP of a class.
+    pub fn name_udp(&self, class: &str) {
+        SIDES.into_iter().for_each(|side| self.forward_udp(class, side, [0; 2]));
+        self.refuse_quic(class, 0);
     }
 
     pub fn bypass(&self, reason: Reason) {
-        self.bypassed.get_or_create(&Why { reason: reason.word() }).inc();
+        self.leave_alone(reason, 1);
     }
 
-    /// Counts the SYNs that rules have left alone: as many as their counters have grown by. Counters of new rules begin at zero.
-    pub fn count_untouched(&self, now: &[(Reason, u64)]) {
-        let mut before = self.untouched.lock().unwrap_or_else(PoisonError::into_inner);
-        for (reason, packets) in now {
-            let known = before.insert(reason.word(), *packets).unwrap_or(0);
-            let more = packets.checked_sub(known).unwrap_or(*packets);
-            self.bypassed.get_or_create(&Why { reason: reason.word() }).inc_by(more);
-        }
+    /// Counts SYNs that were forwarded untouched.
+    pub fn leave_alone(&self, reason: Reason, syns: u64) {
+        self.bypassed.get_or_create(&Why { reason: reason.word() }).inc_by(syns);
+    }
+
+    /// Counts packets and bytes of UDP that were forwarded to a side.
+    pub fn forward_udp(&self, class: &str, side: &'static str, [packets, bytes]: Count) {
+        let of_side = OfSide { class: class.to_owned(), side };
+        self.udp_packets.get_or_create(&of_side).inc_by(packets);
+        self.udp_bytes.get_or_create(&of_side).inc_by(bytes);
+    }
+
+    /// Counts packets to UDP port 443 that were refused.
+    pub fn refuse_quic(&self, class: &str, packets: u64) {
+        self.refused_quic.get_or_create(&OfClass { class: class.to_owned() }).inc_by(packets);
+    }
+
+    /// Last values of the counters in the packet filter.
+    pub fn counters_seen(&self) -> MutexGuard<'_, HashMap<String, Count>> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn refuse(&self) {

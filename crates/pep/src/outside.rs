@@ -17,6 +17,7 @@ use crate::early_demux;
 use crate::engine;
 use crate::error::Error;
 use crate::marks::Marks;
+use crate::queue;
 use crate::routes::{self, FAMILIES};
 use crate::rules::{self, Target};
 use crate::shared::Shared;
@@ -36,6 +37,7 @@ pub(crate) struct Outside {
     sockets: Vec<Socket>,
     table: String,
     routes: String,
+    queues: String,
     compared: Instant,
 }
 
@@ -63,10 +65,11 @@ impl Outside {
             listen(NETLINK_NETFILTER, &[PACKET_FILTER]).map_err(failed())?,
             listen(NETLINK_ROUTE, &ROUTING).map_err(failed())?,
         ];
-        let (table, routes, compared) = (String::new(), String::new(), Instant::now());
-        let mut outside = Self { target, before, sockets, table, routes, compared };
+        let (table, routes, queues) = (String::new(), String::new(), String::new());
+        let mut outside = Self { target, before, sockets, table, routes, queues, compared: Instant::now() };
         outside.install_routes(deployment)?;
         outside.install_rules(deployment, false)?;
+        outside.install_queues(deployment);
         Ok(outside)
     }
 
@@ -84,6 +87,12 @@ impl Outside {
         early_demux::switch_off()?;
         self.table = self.present_table();
         Ok(())
+    }
+
+    /// Sets the queues of the satellite interfaces as configured.
+    pub fn install_queues(&mut self, deployment: &Deployment) {
+        queue::install(deployment, self.target.slot);
+        self.queues = queue::state(deployment);
     }
 
     fn present_table(&self) -> String {
@@ -128,6 +137,10 @@ impl Outside {
         if self.present_table() != self.table || early_demux::is_on() {
             self.install_rules(deployment, diverting)?;
             found = Found::Restored;
+        }
+        // A proxy that only finishes its connections leaves the queue to a newer one.
+        if diverting && queue::state(deployment) != self.queues {
+            self.install_queues(deployment);
         }
         Ok(found)
     }

@@ -14,19 +14,22 @@
 use std::fmt::Write;
 
 use bentpipe_scenario::deployment::{
-    Class, Datapath, Deployment, Interfaces, Match, Opener, Opening, Prefix, Side, Split, interface_fits,
+    Class, Datapath, Deployment, Interfaces, Opener, Opening, Prefix, Quic, Side, Split,
 };
 use bentpipe_system::{NFT, nft};
 
+use crate::conditions::{self, Packets, joined, names};
 use crate::early_demux;
 use crate::engine;
 use crate::error::Error;
 use crate::marks::{Kind, Marks, OPENERS};
 use crate::metrics::Reason;
+use crate::queue;
 use crate::routes;
 use crate::sight;
 use crate::slot::Slot;
 use crate::sockets::{self, PASSING, Ports};
+use crate::udp;
 use crate::unkept;
 
 /// Zones of connection tracking (chosen): of halves on the side of the clients, and of what leaves over the satellite.
@@ -85,16 +88,18 @@ fn plan(deployment: &Deployment, target: Target, before: &str) -> String {
     let engine = engine::rules::Rules::new(threads, marks, &satellite);
     format!(
         "table inet {table} {{
-{counters}  set alive {{ type ifname; size 256; flags dynamic; }}
-{sets}{chains}{deciding}{raw}{late}{outgoing}{marker}}}
+{counters}{of_udp}  set alive {{ type ifname; size 256; flags dynamic; }}
+{sets}{chains}{deciding}{udp}{raw}{late}{outgoing}{marker}}}
 ",
         table = slot.table(),
         counters = UNSPLIT.map(|(reason, _)| format!("  counter {} {{ }}\n", counter(reason))).concat(),
+        of_udp = udp::counters(deployment),
+        udp = udp::chains(deployment),
         sets = engine.sets(connections),
         chains = engine.chains(),
         deciding = deciding(deployment, slot),
         raw = raw(&clients, &engine),
-        late = late(&deployment.interfaces, target, marks, &engine),
+        late = late(deployment, target, marks, &engine),
         outgoing = outgoing(&deployment.interfaces, marks, slot),
         marker = early_demux::marker(before),
     )
@@ -105,15 +110,9 @@ fn counter(reason: Reason) -> String {
     format!("untouched-{}", reason.word())
 }
 
-/// Returns the numbers of SYNs that the rules of all proxies forwarded untouched, by reason.
-pub(crate) fn untouched() -> Vec<(Reason, u64)> {
-    let text = NFT.run(&["list", "counters", "inet"], "").unwrap_or_default();
-    let packets_of = |name: &str| -> u64 {
-        let begin = format!("counter {name} {{");
-        let count = |rest: &str| rest.split_whitespace().nth(1)?.parse::<u64>().ok();
-        text.split(&begin).skip(1).filter_map(count).sum()
-    };
-    UNSPLIT.iter().map(|(reason, _)| (*reason, packets_of(&counter(*reason)))).collect()
+/// Reasons for which SYNs are left alone, and names of their counters.
+pub(crate) fn unsplit() -> impl Iterator<Item = (Reason, String)> {
+    UNSPLIT.iter().map(|(reason, _)| (*reason, counter(*reason)))
 }
 
 /// The chains that decide which SYNs are split: after the chains `forward` of the administrator.
@@ -150,7 +149,7 @@ fn deciding(deployment: &Deployment, slot: Slot) -> String {
     iifname @alive {SYN} jump classes
   }}
 ",
-        classes(deployment)
+        conditions::lines(&class_rules(deployment))
     );
     text
 }
@@ -170,7 +169,8 @@ fn raw(clients: &str, engine: &engine::rules::Rules<'_>) -> String {
 
 /// The chains after those of the administrator, and before the routing decision. A filter of reverse paths there would not find the way back with a mark
 /// of the proxy, nor that of a SYN that has its listening socket already.
-fn late(interfaces: &Interfaces, target: Target, marks: Marks, engine: &engine::rules::Rules<'_>) -> String {
+fn late(deployment: &Deployment, target: Target, marks: Marks, engine: &engine::rules::Rules<'_>) -> String {
+    let interfaces = &deployment.interfaces;
     let (slot, local) = (target.slot, marks.set(Kind::Local));
     let (clients, satellite) = (names(&interfaces.clients), names(&interfaces.satellite));
     let all: Vec<String> = interfaces.clients.iter().chain(&interfaces.satellite).cloned().collect();
@@ -182,11 +182,12 @@ fn late(interfaces: &Interfaces, target: Target, marks: Marks, engine: &engine::
 {sent}{engine}    iifname {satellite} {icmp} socket transparent 1 {local} accept
     iifname {satellite} {other} socket transparent 1 {local} accept
     iifname {all} {SYN} {unmarked} jump look-alive
-",
+{quic}",
         all = names(&all),
         sent = engine.sent(),
         engine = engine.arriving(),
         unmarked = marks.is_none(),
+        quic = udp::asking(deployment, marks),
         icmp = OF_CONNECTIONS[0],
         other = OF_CONNECTIONS[1],
     );
@@ -258,12 +259,16 @@ pub(crate) fn outgoing(interfaces: &Interfaces, marks: Marks, slot: Slot) -> Str
     )
 }
 
-/// A script that diverts the SYNs of all classes of a configuration, or none. Connections that exist are not affected.
+/// A script that diverts the SYNs of all classes of a configuration and refuses their QUIC, or neither. Connections that exist are not affected.
 pub(crate) fn divert(slot: Slot, deployment: Option<&Deployment>) -> String {
     let table = slot.table();
-    let mut script = format!("flush chain inet {table} classes\n");
-    for rule in deployment.map(class_rules).unwrap_or_default() {
-        let _ = writeln!(script, "add rule inet {table} classes {rule}");
+    let mut script = String::new();
+    let of = |rules: fn(&Deployment) -> Vec<String>| deployment.map(rules).unwrap_or_default();
+    for (chain, rules) in [("classes", of(class_rules)), (udp::REFUSALS, of(udp::refusals))] {
+        let _ = writeln!(script, "flush chain inet {table} {chain}");
+        for rule in rules {
+            let _ = writeln!(script, "add rule inet {table} {chain} {rule}");
+        }
     }
     script
 }
@@ -280,73 +285,11 @@ pub(crate) fn listeners(ports: Ports, marks: Marks) -> String {
     text
 }
 
-fn classes(deployment: &Deployment) -> String {
-    class_rules(deployment).iter().map(|rule| format!("    {rule}\n")).collect()
-}
-
 fn class_rules(deployment: &Deployment) -> Vec<String> {
-    let Interfaces { clients, satellite } = &deployment.interfaces;
-    let rules = |class: &Class| {
-        let matches = &class.matches;
-        let (from, to) = match matches.opener {
-            Opener::Clients => (names(clients), names(satellite)),
-            Opener::Satellite => (names(satellite), names(clients)),
-        };
-        let out = match matches.out.as_slice() {
-            [] => String::new(),
-            out => format!("oifname {} ", names(out)),
-        };
-        let action = match class.proxy {
-            true => format!("goto take-{}", word(matches.opener)),
-            false => "accept".to_owned(),
-        };
-        conditions(matches)
-            .into_iter()
-            .map(move |condition| format!("iifname {from} oifname {to} {out}{condition}{action}"))
-            .collect::<Vec<_>>()
-    };
-    deployment.classes.iter().flat_map(rules).collect()
-}
-
-/// Conditions on a packet of a class: one for each IP version if addresses matter.
-fn conditions(matches: &Match) -> Vec<String> {
-    let ports = match matches.ports.as_slice() {
-        [] => String::new(),
-        ports => format!("tcp dport {{ {} }} ", joined(ports.iter())),
-    };
-    if matches.from.is_empty() && matches.to.is_empty() {
-        return vec![if ports.is_empty() { "meta l4proto tcp ".to_owned() } else { ports }];
-    }
-    let of_version = |(family, is_v4): (&str, bool)| {
-        let mut condition = String::new();
-        for (key, networks) in [("saddr", &matches.from), ("daddr", &matches.to)] {
-            if networks.is_empty() {
-                continue;
-            }
-            let fitting = networks.iter().filter(|network| network.address.is_ipv4() == is_v4);
-            // The packet filter refuses overlapping intervals.
-            let fitting = Prefix::minimal(&fitting.copied().collect::<Vec<_>>());
-            fitting.first()?;
-            let _ = write!(condition, "{family} {key} {{ {} }} ", joined(fitting.iter()));
-        }
-        Some(condition + &ports)
-    };
-    [("ip", true), ("ip6", false)].into_iter().filter_map(of_version).collect()
-}
-
-fn joined(items: impl Iterator<Item = impl ToString>) -> String {
-    items.map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
-}
-
-/// A set of the packet filter, which must not contain a name twice.
-fn names(interfaces: &[String]) -> String {
-    let covered = |at: usize, name: &String| {
-        interfaces.iter().enumerate().any(|(other, pattern)| {
-            other != at && interface_fits(pattern, name) && (pattern != name || other < at)
-        })
-    };
-    let kept = interfaces.iter().enumerate().filter(|(at, name)| !covered(*at, name));
-    format!("{{ {} }}", joined(kept.map(|(_, name)| format!("\"{name}\""))))
+    conditions::rules(deployment, Packets::SYNS, |_, class| match class.proxy {
+        true => format!("goto take-{}", word(class.matches.opener)),
+        false => "accept".to_owned(),
+    })
 }
 
 /// Installs the rules of the packet filter in one transaction. Sets of connections and counters keep their contents. The classes divert
@@ -395,15 +338,27 @@ pub fn check(deployment: &Deployment) -> Result<String, Error> {
 
 /// Rules with all expressions that the proxy uses, to check that the packet filter knows them.
 pub(crate) fn sample() -> String {
-    let classes = [Opening::Early, Opening::ServerFirst]
-        .map(|syn| Class { split: Split { syn, ..Split::default() }, ..Class::default() });
+    let classes = [Opening::Early, Opening::ServerFirst].map(|syn| Class {
+        quic: Quic::Refuse,
+        split: Split { syn, ..Split::default() },
+        ..Class::default()
+    });
     let interfaces = Interfaces { clients: vec!["clients".into()], satellite: vec!["satellite".into()] };
     let deployment = Deployment { interfaces, classes: classes.into(), ..Deployment::default() };
     plan(&deployment, Target::NONE, "1")
 }
 
-/// Describes the treatment of the connections of a class.
+/// Describes the treatment of a class.
 fn description(class: &Class) -> String {
+    let quic = match class.quic {
+        Quic::Forward => "",
+        Quic::Refuse => "; new flows to UDP port 443 are refused",
+    };
+    treatment(class) + quic
+}
+
+/// Describes the treatment of the connections of a class.
+fn treatment(class: &Class) -> String {
     let matches = &class.matches;
     let who = match matches.opener {
         Opener::Clients => "clients",
@@ -474,6 +429,7 @@ pub(crate) fn remove(slot: Slot) -> Result<(), Error> {
     let table = slot.table();
     nft(&format!("table inet {table}\ndelete table inet {table}\n"))?;
     routes::remove(slot);
+    queue::remove(slot);
     early_demux::restore(before);
     Ok(())
 }

@@ -20,9 +20,12 @@ use crate::packet::Tuple;
 use crate::places::{Bounds, Place, Places};
 use crate::report::Report;
 use crate::sight::{Manner, Way};
+use crate::slot::Slot;
 
 /// Shared by all threads.
 pub(crate) struct Shared {
+    /// Slot of this proxy.
+    pub slot: Slot,
     deployment: RwLock<Arc<Deployment>>,
     /// Connections whose client is being answered, until its half is accepted.
     expected: Mutex<HashMap<Tuple, Expected>>,
@@ -98,6 +101,7 @@ impl Descriptors {
 
 /// Resources of a proxy besides its configuration.
 pub(crate) struct Resources {
+    pub slot: Slot,
     pub descriptors: Descriptors,
     pub engine: Option<Arc<dyn Engine>>,
     pub lines: Option<SyncSender<Report>>,
@@ -109,6 +113,7 @@ impl Shared {
         let metrics = Metrics::new();
         metrics.name_classes(&deployment);
         Self {
+            slot: resources.slot,
             deployment: RwLock::new(Arc::new(deployment)),
             expected: Mutex::default(),
             engine: resources.engine,

@@ -59,10 +59,6 @@ impl Slot {
     pub fn holder(self) -> Option<UnixStream> {
         UnixStream::connect_addr(&self.address()).ok()
     }
-
-    fn is_free(self) -> bool {
-        self.holder().is_none()
-    }
 }
 
 /// A slot that is held, and the requests of newer proxies.
@@ -72,13 +68,14 @@ pub(crate) struct Held {
     pub requests: Receiver<UnixStream>,
 }
 
-/// Holds a free slot. With `take_over` another proxy may run, whose socket is returned.
+/// Holds a free slot. With `take_over` another proxy may run, whose slot is returned.
 ///
 /// # Errors
 /// [`Error::Request`] if there is no room beside the others.
-pub(crate) fn hold(take_over: bool) -> Result<(Held, Option<UnixStream>), Error> {
-    let mut others: Vec<UnixStream> = Slot::all().filter_map(Slot::holder).collect();
-    if let Some(other) = others.first()
+pub(crate) fn hold(take_over: bool) -> Result<(Held, Option<Slot>), Error> {
+    let others: Vec<(Slot, UnixStream)> =
+        Slot::all().filter_map(|slot| Some((slot, slot.holder()?))).collect();
+    if let Some((_, other)) = others.first()
         && (!take_over || others.len() >= usize::from(SLOTS))
     {
         let process = socket_peercred(other).map_or(0, |peer| peer.pid.as_raw_nonzero().get());
@@ -89,7 +86,8 @@ pub(crate) fn hold(take_over: bool) -> Result<(Held, Option<UnixStream>), Error>
         };
         return Err(Error::Request(format!("{what}; it is process {process}")));
     }
-    let free = Slot::all().find(|slot| slot.is_free()).expect("others hold fewer");
+    let is_free = |free: &Slot| others.iter().all(|(slot, _)| slot != free);
+    let free = Slot::all().find(is_free).expect("others hold fewer");
     let listener = UnixListener::bind_addr(&free.address()).map_err(Error::at("the slot of a proxy"))?;
     let (sender, requests) = channel();
     let listen = move || {
@@ -101,7 +99,7 @@ pub(crate) fn hold(take_over: bool) -> Result<(Held, Option<UnixStream>), Error>
     };
     let failed = Error::at("cannot start a thread");
     thread::Builder::new().name("slot".into()).spawn(listen).map_err(failed)?;
-    Ok((Held { slot: free, requests }, others.pop()))
+    Ok((Held { slot: free, requests }, others.last().map(|(slot, _)| *slot)))
 }
 
 /// True if a newer proxy requests that this one finish. Only root and the user of this process may; a process that only checks if the
@@ -114,8 +112,10 @@ fn says_finish(mut stream: &UnixStream) -> bool {
     permitted && stream.read_exact(&mut said).is_ok() && said == *FINISH
 }
 
-/// Asks an older proxy to take no more connections. Returns when it has stopped.
-pub(crate) fn take_over(mut older: UnixStream) -> io::Result<()> {
+/// Asks an older proxy to take no more connections. Returns when it has stopped, or if it has ended.
+pub(crate) fn take_over(older: Slot) -> io::Result<()> {
+    // A new connection: the older proxy waits only a moment for the request.
+    let Some(mut older) = older.holder() else { return Ok(()) };
     older.write_all(FINISH)?;
     older.set_read_timeout(Some(PATIENCE))?;
     older.read_exact(&mut [0]).or_else(|error| match error.kind() {

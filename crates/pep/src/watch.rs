@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use tiny_http::{Header, Method, Request, Response, Server};
 
+use crate::counters;
 use crate::error::Error;
 use crate::relay::Message;
-use crate::rules;
 use crate::shared::{Inbox, Shared};
 
 /// Maximum time for which the address may still be in use (chosen).
@@ -71,11 +71,11 @@ fn listen(address: SocketAddr) -> Result<Server, Error> {
 fn answer(request: Request, shared: &Shared, relays: &[Arc<Inbox<Message>>]) -> std::io::Result<()> {
     let (status, kind, body) = match (request.method(), request.url()) {
         (Method::Get, "/metrics") if accepts_open_metrics(&request) => {
-            shared.metrics.count_untouched(&rules::untouched());
+            counters::collect(shared);
             (200, "application/openmetrics-text; version=1.0.0; charset=utf-8", shared.metrics.open_metrics())
         }
         (Method::Get, "/metrics") => {
-            shared.metrics.count_untouched(&rules::untouched());
+            counters::collect(shared);
             (200, "text/plain; version=0.0.4; charset=utf-8", shared.metrics.text())
         }
         (Method::Get, "/health") => (200, "application/json", health(shared)),

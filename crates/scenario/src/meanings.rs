@@ -152,6 +152,13 @@ const KINDS: &[(&str, &[Meaning])] = &[
             ("rtt", "a part of the round-trip time"),
         ],
     ),
+    (
+        "satellite-queue",
+        &[
+            ("unchanged", "the queue that the interface has"),
+            ("fq-codel", "a queue for each flow, with CoDel, by `tc` (RFC 8290)"),
+        ],
+    ),
     ("careful-resume", &[("off", "slow start"), ("on", "a jump after the first flight")]),
     ("keep-alive", &[("off", "none"), ("on", "an idle peer is probed (RFC 9293)")]),
     ("times", &[("exponential", "exponential"), ("pareto", "Pareto, with a heavy tail")]),
@@ -717,6 +724,15 @@ const KEYS: &[Meaning] = &[
     ("interfaces", "Network interfaces of the router"),
     ("interfaces.clients", "Interfaces towards the clients"),
     ("interfaces.satellite", "Interfaces towards the satellite"),
+    ("satellite-queue", "Queue of the satellite interfaces while the proxy runs"),
+    ("satellite-queue.kind", "Discipline"),
+    (
+        "satellite-queue.rate",
+        "Rate of Ethernet frames at which the interface sends. Below the rate of the modem, the packets wait here",
+    ),
+    ("satellite-queue.target", "Accepted standing delay"),
+    ("satellite-queue.interval", "Time for which the delay may exceed `target`"),
+    ("satellite-queue.limit", "Maximum number of packets in the queue"),
     ("limits", "Limits of the proxy. Connections above them are forwarded untouched"),
     ("limits.connections", "Maximum number of connections"),
     ("memory", "Maximum memory of all buffers"),
@@ -741,6 +757,10 @@ const KEYS: &[Meaning] = &[
     ("out", "Interface over which the SYN leaves"),
     ("opened-by", "Side from which the SYN comes"),
     ("proxy", "False: connections of this class are forwarded untouched"),
+    (
+        "quic",
+        "New flows to UDP port 443: forwarded, or refused with ICMP port unreachable, so that browsers use TCP",
+    ),
     (
         "class.buffer",
         "Bytes kept in each direction until the other side acknowledges them. `auto`: as much as the kernel's buffers grow to, of which at most 2 measured BDP (256 KiB to 16 MiB) wait for their first transmission",

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bentpipe_scenario::deployment::Deployment;
+use bentpipe_scenario::deployment::{Deployment, FqCodel};
 use bentpipe_scenario::{Datapath, Draft, NodeKind, Opening, ProxyConfig, Scenario, Side, Split};
 
 const INTERFACES: &str = "[interfaces]\nclients = \"eth0\"\nsatellite = \"sat0\"\n";
@@ -100,6 +100,14 @@ fn what_makes_no_sense_in_a_simulation_is_refused_by_name() {
         let mistake = scenario(keys).unwrap_err();
         assert!(mistake.contains(key) && mistake.contains(&format!("found {found}")), "{mistake}");
     }
+    let mistake = deployment("name = \"a\"\nquic = \"reject\"").unwrap_err();
+    let expected = "pep.toml:6:8: class.1.quic: found \"reject\", accepted: \"forward\", \"refuse\"";
+    assert!(mistake.contains(expected), "{mistake}");
+    let queue = |keys: &str| deployment(&format!("[satellite-queue]\nkind = \"fq-codel\"\n{keys}"));
+    let mistake = queue("rate = \"18\"").unwrap_err();
+    assert!(mistake.contains("pep.toml:7:8: satellite-queue.rate: found \"18\""), "{mistake}");
+    assert!(queue("target = \"0 s\"").is_err() && queue("limit = \"1 MB\"").is_err());
+    assert_eq!(queue("").unwrap().queue, Some(FqCodel::default()));
     let mistake = deployment("satellite = { cc = { name = \"bbr\", mode = \"safe\" } }").unwrap_err();
     assert!(mistake.contains("class.1.satellite.cc.mode: found an unknown key"), "{mistake}");
 }

@@ -1,4 +1,4 @@
-//! Programs of the system that set up networks: `ip` and `nft`.
+//! Programs of the system that set up networks: `ip`, `tc` and `nft`.
 
 use std::io::{self, ErrorKind, Write};
 use std::process::{Command, Stdio};
@@ -14,6 +14,8 @@ pub struct Program {
 
 /// The program that configures addresses, devices and routes.
 pub const IP: Program = Program { name: "ip", package: "iproute2" };
+/// The program that configures queues.
+pub const TC: Program = Program { name: "tc", package: "iproute2" };
 /// The program that configures the packet filter (nftables).
 pub const NFT: Program = Program { name: "nft", package: "nftables" };
 

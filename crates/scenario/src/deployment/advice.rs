@@ -1,6 +1,6 @@
 //! Warnings about a configuration that is valid but probably not intended.
 
-use super::model::{Class, Deployment, Match, Opener, PortRange, Prefix};
+use super::model::{Class, Deployment, Match, Opener, PortRange, Prefix, Quic};
 
 impl Deployment {
     /// Returns warnings for the author of the file, one sentence each.
@@ -11,6 +11,17 @@ impl Deployment {
             warnings.push(format!(
                 "class \"{name}\" matches nothing: its networks `from` and `to` have no IP version in common"
             ));
+        }
+        let refuses_in_vain =
+            |class: &&Class| class.quic == Quic::Refuse && !(class.proxy && has_quic(&class.matches));
+        for class in self.classes.iter().filter(refuses_in_vain) {
+            let name = &class.name;
+            warnings.push(match class.proxy {
+                false => format!(
+                    "class \"{name}\" refuses QUIC, but with proxy = false TCP is not split: clients lose QUIC and gain nothing"
+                ),
+                true => format!("class \"{name}\" refuses no QUIC: its `ports` do not contain 443"),
+            });
         }
         if !self.classes.iter().any(|class| class.proxy) {
             warnings.push("no class splits connections: all have proxy = false".to_owned());
@@ -53,6 +64,11 @@ fn mixes_versions(matches: &Match) -> bool {
         networks.is_empty() || networks.iter().any(|network| network.address.is_ipv4() == v4)
     };
     ![true, false].into_iter().any(|v4| has(&matches.from, v4) && has(&matches.to, v4))
+}
+
+/// True if UDP port 443 is among the ports.
+fn has_quic(matches: &Match) -> bool {
+    matches.ports.is_empty() || matches.ports.iter().any(|range| (range.first..=range.last).contains(&443))
 }
 
 impl Match {
@@ -134,6 +150,19 @@ mod tests {
         ] {
             assert!(!unreached(first, second), "{first} before {second}");
         }
+    }
+
+    #[test]
+    fn a_class_that_refuses_quic_without_a_use_is_named() {
+        let of = |keys: &str| {
+            let class =
+                format!("[[class]]\nname = \"x\"\nquic = \"refuse\"\n{keys}\n[[class]]\nname = \"y\"\n");
+            warnings(&class).into_iter().find(|warning| warning.contains("QUIC"))
+        };
+        assert!(of("match = 80").unwrap().contains("class \"x\" refuses no QUIC"));
+        assert!(of("match = { from = \"10.0.0.0/8\" }\nproxy = false").unwrap().contains("gain nothing"));
+        assert_eq!(of("match = \"80, 400-500\""), None);
+        assert_eq!(of("match = { from = \"10.0.0.0/8\" }"), None);
     }
 
     #[test]

@@ -4,16 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::codec::{InterfaceNames, Marks, Networks, Ports, Socket};
-use super::model::{Class, Deployment, Opener, interface_fits};
+use super::model::{Class, Deployment, FqCodel, Opener, Quic, interface_fits};
 use crate::error::{Error, Mistake, Place};
 use crate::file::read_text;
 use crate::form::{self, Form, Key, Report, Shorthand};
 use crate::parse;
 use crate::split::{CLIENT, Purpose, split};
 use crate::tree::{Node, Table, Value};
-use crate::unit::{Bytes, COUNT, Codec, FLAG, OrWord, Refused, TEXT, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{
+    Bytes, COUNT, Codec, FLAG, OrWord, RATE, ROOM, Refused, TEXT, TIME, TIME_ABOVE_ZERO, Words,
+};
 
 const OPENERS: Words<Opener> = Words(&[("clients", Opener::Clients), ("satellite", Opener::Satellite)]);
+const QUIC: Words<Quic> = Words(&[("forward", Quic::Forward), ("refuse", Quic::Refuse)]);
 /// More than any machine's descriptors, ports and memory allow.
 const MOST_CONNECTIONS: u32 = 10_000_000;
 const MOST_THREADS: u32 = 256;
@@ -68,6 +71,15 @@ fn describe(form: &mut Form<'_>, deployment: &mut Deployment) {
     form.required_table("interfaces", Shorthand::NONE, "a table with clients and satellite", |form| {
         form.required("clients", &mut interfaces.clients, &InterfaceNames);
         form.required("satellite", &mut interfaces.satellite, &InterfaceNames);
+    });
+    let queue = &mut deployment.queue;
+    form.table("satellite-queue", Shorthand::KIND, |form| {
+        form.option(queue, ["unchanged", "fq-codel"], FqCodel::default(), |form, queue| {
+            form.field("rate", &mut queue.rate, &OrWord("none", RATE));
+            form.field("target", &mut queue.target, &TIME_ABOVE_ZERO);
+            form.field("interval", &mut queue.interval, &TIME_ABOVE_ZERO);
+            form.field("limit", &mut queue.limit, &ROOM);
+        });
     });
     let limits = &mut deployment.limits;
     form.table("limits", Shorthand::NONE, |form| {
@@ -154,6 +166,7 @@ fn class(form: &mut Form<'_>, class: &mut Class) {
         form.field("opened-by", &mut matches.opener, &OPENERS);
     });
     form.field("proxy", &mut class.proxy, &FLAG);
+    form.field("quic", &mut class.quic, &QUIC);
     split(form, &mut class.split, Purpose::Deployed);
 }
 

@@ -9,6 +9,6 @@ pub use describe::keys;
 
 pub use crate::split::{ClientPrefix, Datapath, Opening, RateLimit, Scope, Side, Split};
 pub use model::{
-    Class, Deployment, Interfaces, Limits, Match, Opened, Opener, PortRange, Prefix, Watch, Workings,
-    interface_fits,
+    Class, Deployment, FqCodel, Interfaces, Limits, Match, Opened, Opener, PortRange, Prefix, Quic, Watch,
+    Workings, interface_fits,
 };

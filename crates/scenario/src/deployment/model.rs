@@ -1,6 +1,6 @@
 use std::net::{IpAddr, SocketAddr};
 
-use bentpipe_base::Duration;
+use bentpipe_base::{Duration, Rate};
 
 use crate::split::{ClientPrefix, Split};
 
@@ -11,6 +11,8 @@ pub struct Deployment {
     pub interfaces: Interfaces,
     /// Classes of connections; the first match decides. A connection without a class is forwarded untouched.
     pub classes: Vec<Class>,
+    /// Queue of the satellite interfaces; unchanged if absent.
+    pub queue: Option<FqCodel>,
     /// Limits of the proxy.
     pub limits: Limits,
     /// Outputs for monitoring.
@@ -45,8 +47,20 @@ pub struct Class {
     pub matches: Match,
     /// True if the proxy splits them; otherwise they are forwarded untouched.
     pub proxy: bool,
+    /// Treatment of QUIC.
+    pub quic: Quic,
     /// Settings of split connections.
     pub split: Split,
+}
+
+/// Treatment of packets to UDP port 443 that belong to a class.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Quic {
+    /// The kernel forwards them.
+    #[default]
+    Forward,
+    /// New flows are answered with ICMP port unreachable, so that browsers use TCP.
+    Refuse,
 }
 
 /// Conditions of a class; a connection must fulfil all of them.
@@ -111,6 +125,19 @@ pub struct Limits {
     pub reset_after: Duration,
 }
 
+/// FQ-CoDel (RFC 8290) of the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FqCodel {
+    /// Rate of a token bucket in front; none if absent.
+    pub rate: Option<Rate>,
+    /// Accepted standing delay.
+    pub target: Duration,
+    /// Time for which the delay may exceed `target`.
+    pub interval: Duration,
+    /// Maximum number of packets in the queue.
+    pub limit: u32,
+}
+
 /// Outputs for monitoring.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Watch {
@@ -148,7 +175,25 @@ pub struct Opened<'a> {
 
 impl Default for Class {
     fn default() -> Self {
-        Self { name: String::new(), matches: Match::default(), proxy: true, split: Split::default() }
+        Self {
+            name: String::new(),
+            matches: Match::default(),
+            proxy: true,
+            quic: Quic::default(),
+            split: Split::default(),
+        }
+    }
+}
+
+impl Default for FqCodel {
+    /// For a GEO link: an interval of two round trips, and a target of a twelfth of it.
+    fn default() -> Self {
+        Self {
+            rate: None,
+            target: Duration::from_millis(100),
+            interval: Duration::from_millis(1200),
+            limit: 10_240,
+        }
     }
 }
 
