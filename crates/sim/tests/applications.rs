@@ -7,7 +7,7 @@ use bentpipe_net::Outage;
 use bentpipe_outcome::{FlowOutcome, Outcome};
 use bentpipe_scenario::{Scenario, Streaming, Traffic, Transport, builtin};
 use bentpipe_sim::{RunOptions, run};
-use bentpipe_tcp::{Config, KeepAlive};
+use bentpipe_tcp::KeepAlive;
 use bentpipe_traffic::{adaptive, browser, fetch, on_off, voice};
 use common::{Dumbbell, flows, ms, paper_tcp};
 
