@@ -4,6 +4,7 @@ use bentpipe_net::{ConfigError, LinkConfig};
 use bentpipe_orbit::OrbitError;
 use bentpipe_traffic::{adaptive, on_off};
 
+use crate::algorithm::{algorithm_names, stack_control, stack_controls};
 use crate::describe::{TRANSPORTS, kind_of};
 use crate::error::{Mistake, Place};
 use crate::form::Report;
@@ -30,6 +31,8 @@ pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
     }
 }
 
+/// Smallest full packet of a path that carries QUIC, IP and UDP headers included (RFC 9000, section 14).
+const LEAST_QUIC_PACKET: u32 = 1228;
 /// Maximum number of computation steps for satellite positions.
 const MOST_STEPS: u64 = 1_000_000;
 /// Maximum number of satellites, above all known plans.
@@ -184,6 +187,7 @@ impl Checker<'_> {
             let accepted = carriers.iter().map(name).collect::<Vec<_>>().join(", ");
             self.mistake(format!("{path}.transport"), found, &accepted);
         }
+        self.congestion_control(path, flow);
         let tcp_header = format!("{path}.tcp.header");
         if flow.transport == Transport::Udp
             && self.root.as_table().is_some_and(|root| root.find(&tcp_header).is_some())
@@ -211,6 +215,27 @@ impl Checker<'_> {
             let dtn = &flow.options.dtn;
             let found = format!("{} bytes for bundles of {}", dtn.store_bytes, dtn.bundle_bytes);
             self.mistake(format!("{path}.transport.store"), found, "room for a bundle");
+        }
+    }
+
+    /// Checks that the transport has the congestion control, and room for the smallest packet of QUIC.
+    fn congestion_control(&mut self, path: &str, flow: &FlowGroup) {
+        let is_of_stack = stack_control(&flow.cc).is_some();
+        if flow.transport != Transport::Quic {
+            if is_of_stack {
+                let accepted = format!("{}, or transport = \"quic\"", algorithm_names().join(", "));
+                self.mistake(format!("{path}.cc"), format!("\"{}\" without QUIC", flow.cc), &accepted);
+            }
+            return;
+        }
+        if !is_of_stack {
+            let accepted = stack_controls().collect::<Vec<_>>().join(", ");
+            self.mistake(format!("{path}.cc"), format!("\"{}\" over QUIC", flow.cc), &accepted);
+        }
+        let packet = flow.sender.mss + flow.header_bytes;
+        if packet < LEAST_QUIC_PACKET {
+            let found = format!("{packet} bytes for a packet with its headers, over QUIC");
+            self.mistake(format!("{path}.tcp.mss"), found, "packets of at least 1228 bytes");
         }
     }
 

@@ -9,6 +9,7 @@
 
 pub mod admission;
 mod counts;
+pub mod datagram;
 pub mod dtn;
 mod outbox;
 pub mod petra;
@@ -50,6 +51,8 @@ pub struct Options {
     pub dtn: dtn::Policy,
     /// Options of [`petra`].
     pub petra: petra::Options,
+    /// Options of QUIC.
+    pub quic: datagram::Options,
 }
 
 /// Packet between agents.
@@ -67,6 +70,8 @@ pub enum Packet {
     Admission(admission::Pdu),
     /// Packet of [`petra`].
     Petra(Box<petra::Pdu>),
+    /// A UDP datagram of [`datagram`].
+    Datagram(datagram::Datagram),
 }
 
 impl Packet {
@@ -79,6 +84,7 @@ impl Packet {
             Self::Tfrc(pdu) => pdu.bytes(),
             Self::Admission(pdu) => pdu.bytes(),
             Self::Petra(pdu) => pdu.bytes(),
+            Self::Datagram(datagram) => datagram.bytes(),
         }
     }
 
@@ -96,6 +102,7 @@ impl Packet {
             Self::Tfrc(pdu) => pdu.is_data(),
             Self::Admission(pdu) => pdu.is_data(),
             Self::Petra(pdu) => pdu.is_data(),
+            Self::Datagram(datagram) => datagram.is_data,
         }
     }
 }
@@ -157,6 +164,8 @@ pub enum Agent {
     Dtn(Box<dtn::Node>),
     /// Any agent of [`petra`].
     Petra(Box<petra::Node>),
+    /// Any end of [`datagram`].
+    Datagrams(Box<dyn datagram::DatagramEnd>),
 }
 
 macro_rules! each {
@@ -172,6 +181,7 @@ macro_rules! each {
             Agent::AdmissionReceiver($agent) => $call,
             Agent::Dtn($agent) => $call,
             Agent::Petra($agent) => $call,
+            Agent::Datagrams($agent) => $call,
         }
     };
 }
@@ -186,6 +196,7 @@ impl Agent {
             Self::AdmissionSender(sender) => sender.write(message),
             Self::Dtn(source) => source.write(now, message),
             Self::Petra(source) => source.write(now, message),
+            Self::Datagrams(end) => end.write(now, message),
             Self::StpReceiver(_)
             | Self::SctpReceiver(_)
             | Self::TfrcReceiver(_)
@@ -217,6 +228,7 @@ impl Agent {
             (Self::AdmissionReceiver(receiver), Packet::Admission(pdu)) => receiver.handle(pdu),
             (Self::Dtn(node), Packet::Dtn(pdu)) => node.handle(now, port, pdu),
             (Self::Petra(node), Packet::Petra(pdu)) => node.handle(now, port, pdu),
+            (Self::Datagrams(end), Packet::Datagram(datagram)) => end.handle(now, datagram),
             _ => {}
         }
     }
@@ -234,6 +246,7 @@ impl Agent {
             Self::SctpReceiver(receiver) => receiver.handle_timeout(now),
             Self::Dtn(node) => node.handle_timeout(now),
             Self::Petra(node) => node.handle_timeout(now),
+            Self::Datagrams(end) => end.handle_timeout(now),
         }
     }
 
@@ -252,6 +265,7 @@ impl Agent {
             Self::Petra(node) => {
                 node.poll_transmit(now).map(|(port, pdu)| (port, Packet::Petra(Box::new(pdu))))?
             }
+            Self::Datagrams(end) => (0, Packet::Datagram(end.poll_transmit(now)?)),
         };
         Some(Departure { port, packet })
     }
@@ -266,6 +280,7 @@ impl Agent {
             Self::SctpReceiver(receiver) => receiver.poll_delivery(),
             Self::Dtn(node) => node.poll_delivery(),
             Self::Petra(node) => node.poll_delivery(),
+            Self::Datagrams(end) => end.poll_delivery(),
         }
     }
 
@@ -280,6 +295,7 @@ impl Agent {
             Self::SctpReceiver(receiver) => receiver.next_timeout(),
             Self::Dtn(node) => node.next_timeout(),
             Self::Petra(node) => node.next_timeout(),
+            Self::Datagrams(end) => end.next_timeout(),
         }
     }
 

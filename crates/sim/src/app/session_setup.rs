@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::Algorithm;
+use bentpipe_quic as quic;
 use bentpipe_scenario::{
-    FlowGroup, LinkId, Name, NodeId, NodeKind, Scenario, Topology, Traffic, Transport, initial,
+    FlowGroup, LinkId, Name, NodeId, NodeKind, Scenario, StackControl, Topology, Traffic, Transport, initial,
+    stack_control,
 };
 use bentpipe_tcp::ReceiveWindow;
 use bentpipe_transports::dtn::{self, Contacts, Convergence, Hop};
@@ -16,6 +18,9 @@ use bentpipe_transports::{Agent, Config, admission, sctp, stp, tfrc};
 use crate::BuildError;
 use crate::app::session::{Binding, Port, Session, Way};
 use crate::world::{Flow, World, receiver_config};
+
+/// Bytes of the headers in front of a QUIC packet.
+const UDP_AND_IP_HEADERS: u32 = 28;
 
 impl World {
     /// The session of flow `index` of a group, if its transport needs one.
@@ -53,6 +58,7 @@ impl World {
                 Agent::SctpSender(sctp::Sender::new(config, group.options.sctp, paths)),
                 Agent::SctpReceiver(sctp::Receiver::new(config)),
             ],
+            Transport::Quic => quic_pair(group, flow),
         };
         let second = self.second_path(topology, (group, index), flow)?;
         let bindings = pair.into_iter().enumerate().map(|(side, agent)| {
@@ -240,6 +246,26 @@ impl World {
         }
         Ok(ways)
     }
+}
+
+/// The ends of a QUIC connection.
+fn quic_pair(group: &FlowGroup, flow: &Flow) -> [Agent; 2] {
+    let control = match stack_control(&group.cc) {
+        Some(StackControl::NewReno) => quic::Control::StackNewReno,
+        _ => quic::Control::StackCubic,
+    };
+    let packet = group.sender.mss + group.header_bytes;
+    let segments = group.sender.initial_window.segments(group.sender.mss);
+    let config = quic::Config {
+        control,
+        initial_window: u64::from(segments) * u64::from(quic::LEAST_PAYLOAD),
+        payload: (packet - UDP_AND_IP_HEADERS).min(u32::from(u16::MAX)) as u16,
+        receive_window: group.receiver.receive_window.limit(),
+        options: group.options.quic,
+        seed: flow.seeds.clone().bits(),
+    };
+    [quic::Side::Client, quic::Side::Server]
+        .map(|side| Agent::Datagrams(Box::new(quic::End::new(side, &config))))
 }
 
 /// Default store of a relay entity, in bytes: for the longest hop between two relay entities, or for the longest hop of all.
