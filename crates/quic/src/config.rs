@@ -7,10 +7,7 @@ use noq_proto::{
 };
 
 use crate::crypto::{self, Limits};
-use crate::random::NoTokens;
-
-/// Smallest UDP payload of a path that carries QUIC (RFC 9000, section 14).
-pub const LEAST_PAYLOAD: u16 = 1200;
+use crate::random::{LEAST_PAYLOAD, NoTokens};
 
 /// Streams of each kind that a peer may have open at once; the usual limit of HTTP/3.
 const STREAMS: u32 = 100;

@@ -16,5 +16,6 @@ mod crypto;
 mod end;
 mod random;
 
-pub use config::{Config, Control, LEAST_PAYLOAD, Side};
+pub use config::{Config, Control, Side};
 pub use end::End;
+pub use random::LEAST_PAYLOAD;

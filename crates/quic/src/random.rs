@@ -6,8 +6,8 @@ use bentpipe_base::Rng;
 use noq_proto::crypto::{CryptoError, HandshakeTokenKey, HmacKey};
 use noq_proto::{ConnectionId, ConnectionIdGenerator, EndpointConfig};
 
-use crate::config::LEAST_PAYLOAD;
-
+/// Smallest UDP payload of a path that carries QUIC (RFC 9000, section 14).
+pub const LEAST_PAYLOAD: u16 = 1200;
 /// Largest UDP payload (RFC 9000, section 18.2).
 const MOST_PAYLOAD: u16 = 65_527;
 
