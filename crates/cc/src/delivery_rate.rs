@@ -1,7 +1,7 @@
 //! Delivery-rate estimation (draft-ietf-ccwg-bbr section 4.1; draft-cheng-iccrg-delivery-rate-estimation), for any transport.
 //!
-//! A transport numbers its segments from zero. It stamps each segment when it leaves, reports each delivery, and requests a
-//! sample after processing an acknowledgement.
+//! A transport stamps each segment when it leaves, reports each delivery, and requests a sample after processing an
+//! acknowledgement. [`Sampler`] leaves the stamps to the transport; [`DeliveryRate`] keeps them.
 
 use alloc::collections::VecDeque;
 
@@ -20,7 +20,7 @@ pub struct Totals {
 
 /// Counters at the time when a segment left.
 #[derive(Clone, Copy, Debug)]
-struct Stamp {
+pub struct Stamp {
     totals: Totals,
     /// Time at which `delivered` reached that value.
     delivered_at: Instant,
@@ -32,40 +32,29 @@ struct Stamp {
     app_limited: bool,
 }
 
-/// Number of a segment, counted from the connection's first.
-pub type Index = u64;
-
-/// Counters of the connection. Each segment stores a copy when it leaves.
-#[derive(Clone, Debug, Default)]
-pub struct DeliveryRate {
+/// Counters of the connection. The transport keeps the [`Stamp`] of each segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sampler {
     delivered_at: Instant,
     first_sent_at: Instant,
     /// Delivered bytes at which everything sent during an application-limited period is acknowledged; 0 if there is none.
     app_limited_until: u64,
-    /// Stamps of the segments not yet acknowledged or forgotten.
-    stamps: VecDeque<Stamp>,
-    /// Index of the first stamp.
-    base: Index,
 }
 
-impl DeliveryRate {
+impl Sampler {
     /// Stamps a segment that leaves at `now`, with `in_flight` other segments in flight.
     #[inline]
-    pub fn stamp(&mut self, index: Index, now: Instant, totals: Totals, in_flight: u32) {
+    pub fn stamp(&mut self, now: Instant, totals: Totals, in_flight: u32) -> Stamp {
         if in_flight == 0 {
             self.first_sent_at = now;
             self.delivered_at = now;
         }
-        let stamp = Stamp {
+        Stamp {
             totals,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
             in_flight: in_flight + 1,
             app_limited: self.app_limited_until != 0,
-        };
-        match self.stamps.get_mut((index - self.base) as usize) {
-            Some(old) => *old = stamp,
-            None => self.stamps.push_back(stamp),
         }
     }
 
@@ -84,16 +73,15 @@ impl DeliveryRate {
         }
     }
 
-    /// Returns the sample of an acknowledgement. Its newest delivered segment has this index and last left at `sent_at`. `None`
+    /// Returns the sample of an acknowledgement. Its newest delivered segment has this stamp and last left at `sent_at`. `None`
     /// if the interval is shorter than minRTT: such a sample measures ACK compression.
     #[inline]
     pub fn sample(
         &mut self,
-        (index, sent_at): (Index, Instant),
+        (stamp, sent_at): (&Stamp, Instant),
         min_rtt: Duration,
         totals: Totals,
     ) -> Option<RateSample> {
-        let stamp = self.stamps.get(index.checked_sub(self.base)? as usize)?;
         let send_elapsed = sent_at.since(stamp.first_sent_at);
         let ack_elapsed = self.delivered_at.since(stamp.delivered_at);
         self.first_sent_at = sent_at;
@@ -109,6 +97,55 @@ impl DeliveryRate {
             tx_in_flight: stamp.in_flight,
             lost: totals.lost.wrapping_sub(stamp.totals.lost),
         })
+    }
+}
+
+/// Number of a segment, counted from the connection's first.
+pub type Index = u64;
+
+/// A [`Sampler`] that keeps the stamps of segments numbered without gaps.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryRate {
+    sampler: Sampler,
+    /// Stamps of the segments not yet acknowledged or forgotten.
+    stamps: VecDeque<Stamp>,
+    /// Index of the first stamp.
+    base: Index,
+}
+
+impl DeliveryRate {
+    /// Stamps a segment that leaves at `now`, with `in_flight` other segments in flight.
+    #[inline]
+    pub fn stamp(&mut self, index: Index, now: Instant, totals: Totals, in_flight: u32) {
+        let stamp = self.sampler.stamp(now, totals, in_flight);
+        match self.stamps.get_mut((index - self.base) as usize) {
+            Some(old) => *old = stamp,
+            None => self.stamps.push_back(stamp),
+        }
+    }
+
+    /// See [`Sampler::app_limited`].
+    #[inline]
+    pub fn app_limited(&mut self, delivered: u64, in_flight_bytes: u64) {
+        self.sampler.app_limited(delivered, in_flight_bytes);
+    }
+
+    /// See [`Sampler::deliver`].
+    #[inline]
+    pub fn deliver(&mut self, now: Instant, delivered: u64) {
+        self.sampler.deliver(now, delivered);
+    }
+
+    /// See [`Sampler::sample`]; the newest delivered segment has this index.
+    #[inline]
+    pub fn sample(
+        &mut self,
+        (index, sent_at): (Index, Instant),
+        min_rtt: Duration,
+        totals: Totals,
+    ) -> Option<RateSample> {
+        let stamp = self.stamps.get(index.checked_sub(self.base)? as usize)?;
+        self.sampler.sample((stamp, sent_at), min_rtt, totals)
     }
 
     /// Removes the stamps of acknowledged segments below `base`.

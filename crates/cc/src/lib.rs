@@ -40,8 +40,10 @@ mod fixture;
 pub mod hystart;
 mod memory;
 mod pacer;
+pub mod packets;
 mod parameters;
 mod parts;
+pub mod prr;
 pub mod rounds;
 mod windows;
 
@@ -54,7 +56,7 @@ pub use contract::{
     state,
 };
 pub use memory::{PathMemory, Saved, Seat};
-pub use pacer::Pacer;
+pub use pacer::{PACING_GAINS, Pacer, window_rate};
 pub use registry::{Custom, Entry, Family, ReceiverHalf, SENDER_ONLY};
 pub use windows::Windows;
 

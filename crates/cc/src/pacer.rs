@@ -84,6 +84,16 @@ impl Pacer {
     }
 }
 
+/// Usual factors of [`window_rate`] below and above ssthresh: those of Linux (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
+pub const PACING_GAINS: (f64, f64) = (2.0, 1.2);
+
+/// Returns the rate of `bytes` per smoothed RTT; `None` before the first sample.
+#[inline]
+pub fn window_rate(bytes: f64, srtt: Duration) -> Option<Rate> {
+    let seconds = srtt.max(Duration::from_micros(1)).as_secs_f64();
+    (!srtt.is_zero()).then(|| Rate::from_bytes_per_s(bytes / seconds))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -211,7 +211,7 @@ pub enum Pacing {
 
 impl Pacing {
     /// Gains below and above ssthresh: those of Linux (`tcp_pacing_ss_ratio`, `tcp_pacing_ca_ratio`).
-    pub const USUAL_GAINS: (f64, f64) = (2.0, 1.2);
+    pub const USUAL_GAINS: (f64, f64) = bentpipe_cc::PACING_GAINS;
     /// [`Pacing::Window`] with the usual gains.
     pub const WINDOW: Self =
         Self::Window { slow_start_gain: Self::USUAL_GAINS.0, avoidance_gain: Self::USUAL_GAINS.1 };

@@ -94,6 +94,12 @@ pub trait Detector {
     /// Returns the segments to retransmit before the usual evidence; called on every ACK and every timer event. `oldest_sent` is
     /// the last transmission time of the oldest outstanding segment.
     fn early_retransmit(&mut self, oldest_sent: Instant, path: &Path) -> EarlyRetransmit;
+
+    /// True if the window law assumes these retransmissions. A transport with only its own loss detection then refuses the
+    /// algorithm.
+    fn is_essential(&self) -> bool {
+        false
+    }
 }
 
 /// Verdict of a [`Detector`] about the oldest outstanding segment.

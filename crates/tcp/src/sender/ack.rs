@@ -2,6 +2,7 @@
 
 use bentpipe_base::{Duration, Instant, Probe, SackRange, Segment};
 use bentpipe_cc::delivery_rate::Totals;
+use bentpipe_cc::prr::PrrAck;
 use bentpipe_cc::{Ack, EarlyRetransmit, Path, PeerProbes, Phase, ProbeReply, RateSample};
 use bentpipe_trace::Event;
 
@@ -9,7 +10,6 @@ use super::findings::{AckField, Findings};
 use super::outstanding_probes::Reported;
 use super::rack::AckTiming;
 use super::recovery::LossEvidence;
-use super::reductions::PrrAck;
 use super::rtt::Coverage;
 use super::scoreboard::{Index, Mark, Progress};
 use super::stream::Writer;
@@ -154,7 +154,7 @@ impl Sender {
             self.check_reduction(cx, findings);
         }
         let safe = findings.advanced && newly_lost == 0;
-        self.allow_proportionally(PrrAck { delivered: findings.progress.arrived, safe });
+        self.allow_proportionally(PrrAck { delivered: findings.progress.arrived.into(), safe, segment: 1 });
         let ends_episode = self.follow_episode(cx, &findings.progress, findings.advanced && !began);
         if findings.advanced {
             self.duplicates = 0;

@@ -1,11 +1,12 @@
 //! Recovery episodes: start, transmissions, end, and detection of spurious ones.
 
 use bentpipe_base::{Duration, Flags, Instant, Segment, precedes};
+use bentpipe_cc::prr::{Prr, PrrAck};
 use bentpipe_cc::{Accounting, Cause, Loss, Undo};
 use bentpipe_trace::Event;
 
 use super::episode::{Episode, TimeoutCheck};
-use super::reductions::{Prr, PrrAck, Reductions};
+use super::reductions::Reductions;
 use super::scoreboard::{Mark, Progress};
 use super::{Abilities, Ecn, Sender};
 use crate::context::Context;
@@ -110,7 +111,7 @@ impl Sender {
         let reductions = self.reductions();
         reductions.lose(nxt);
         reductions.limited = 0;
-        reductions.prr = Prr::begin(flight);
+        reductions.prr = Prr::begin(flight.into(), 0);
         let marked = found.marked || reduced;
         self.watch_reduction(cx.config.undo && !marked);
         self.extra.forced = 1;
@@ -132,7 +133,7 @@ impl Sender {
     /// Allows segments in proportion to the data that an ACK in fast recovery delivered.
     pub(super) fn allow_proportionally(&mut self, ack: PrrAck) {
         if matches!(self.episode, Episode::Recovery { .. }) {
-            let (in_flight, ssthresh) = (self.board.in_flight(), self.algorithm.window() as u32);
+            let (in_flight, ssthresh) = (self.board.in_flight().into(), self.algorithm.window() as u64);
             self.reductions().prr.on_ack(ack, in_flight, ssthresh);
         }
     }

@@ -1,8 +1,8 @@
 //! Selection of the next segment, and of its send time.
 
-use bentpipe_base::{Duration, Extension, Instant, Rate};
+use bentpipe_base::{Extension, Instant, Rate};
 use bentpipe_cc::delivery_rate::Totals;
-use bentpipe_cc::{Accounting, Priority, Sent, Spacing};
+use bentpipe_cc::{Accounting, Priority, Sent, Spacing, window_rate};
 
 use super::episode::{Episode, TimeoutCheck};
 use super::outgoing::Outgoing;
@@ -149,7 +149,7 @@ impl Sender {
         match self.episode {
             _ if self.begins_with_one() => self.used(cx.config) == 0,
             Episode::Recovery { .. } if self.reduces_proportionally(cx.config) => {
-                self.reductions.as_ref().is_some_and(|reductions| reductions.prr.budget > 0)
+                self.reductions.as_ref().is_some_and(|reductions| reductions.prr.budget() > 0)
             }
             _ => {
                 self.used(cx.config) < self.window()
@@ -321,7 +321,7 @@ impl Sender {
     fn count_departure(&mut self, cx: &mut Context) -> bool {
         self.burst += 1;
         if matches!(self.episode, Episode::Recovery { .. }) {
-            self.reductions().prr.sent();
+            self.reductions().prr.sent(1);
         }
         if cx.timers.retransmit == Instant::FAR_FUTURE {
             self.arm_retransmission(cx);
@@ -397,7 +397,6 @@ impl Sender {
         let window = self.algorithm.window();
         let gain =
             if window < self.algorithm.cc.snapshot().ssthresh { slow_start_gain } else { avoidance_gain };
-        let srtt = self.rtt.srtt.max(Duration::from_micros(1)).as_secs_f64();
-        (!self.rtt.srtt.is_zero()).then(|| Rate::from_bytes_per_s(gain * window * f64::from(self.mss) / srtt))
+        window_rate(gain * window * f64::from(self.mss), self.rtt.srtt)
     }
 }

@@ -350,6 +350,10 @@ impl Detector for Sender {
         *repeat = Repeat::Done(path.snd_nxt);
         EarlyRetransmit::Everything
     }
+
+    fn is_essential(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

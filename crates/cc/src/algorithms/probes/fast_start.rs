@@ -322,6 +322,10 @@ impl Detector for Sender {
         self.classic.rule.state = State::Off;
         EarlyRetransmit::Everything
     }
+
+    fn is_essential(&self) -> bool {
+        true
+    }
 }
 
 impl Sleeper for Sender {
