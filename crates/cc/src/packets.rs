@@ -15,6 +15,7 @@
 //! | a timer declares packets lost | [`on_lost`](PacketControl::on_lost) for each, then [`end_losses`](PacketControl::end_losses) once |
 //! | persistent congestion (RFC 9002 section 7.6), or a timeout that declares everything lost | [`on_lost`](PacketControl::on_lost) for each, then [`on_persistent_congestion`](PacketControl::on_persistent_congestion) |
 //! | every packet of the last episode was only late | [`on_spurious`](PacketControl::on_spurious) |
+//! | a packet counts no longer | [`on_discarded`](PacketControl::on_discarded) |
 //! | the path MTU changes | [`set_datagram_bytes`](PacketControl::set_datagram_bytes) |
 //! | the time [`timeout`](PacketControl::timeout) has come | [`on_timeout`](PacketControl::on_timeout) |
 //!
@@ -265,6 +266,12 @@ impl PacketControl {
         };
         self.lost += u64::from(packet.bytes);
         self.episodes.lost(number, packet.bytes);
+    }
+
+    /// Handles a packet that counts no longer, because its keys were discarded (RFC 9002 section 6.4) or because it was a lost probe
+    /// of the path MTU. An unknown or settled number is ignored and counted.
+    pub fn on_discarded(&mut self, number: u64) {
+        self.ignored += u64::from(self.ledger.settle(number).is_none());
     }
 
     /// Handles the end of an ACK, after all its [`on_acked`](Self::on_acked) and [`on_lost`](Self::on_lost).

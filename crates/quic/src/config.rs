@@ -1,3 +1,5 @@
+//! Configuration of both ends of a connection.
+
 use std::sync::Arc;
 
 use bentpipe_transports::datagram::Options;
@@ -6,8 +8,10 @@ use noq_proto::{
     ClientConfig, IdleTimeout, MtuDiscoveryConfig, NoneTokenStore, ServerConfig, TransportConfig, VarInt,
 };
 
+use crate::control::Factory;
 use crate::crypto::{self, Limits};
-use crate::random::{LEAST_PAYLOAD, NoTokens};
+use crate::random::NoTokens;
+use crate::watched::{Seen, Watch};
 
 /// Streams of each kind that a peer may have open at once; the usual limit of HTTP/3.
 const STREAMS: u32 = 100;
@@ -24,12 +28,14 @@ pub enum Side {
 }
 
 /// Congestion control of an end.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub enum Control {
     /// CUBIC of the stack.
     StackCubic,
     /// NewReno of the stack.
     StackNewReno,
+    /// One of Bentpipe's algorithms.
+    Own(Factory),
 }
 
 /// Configuration of both ends of a connection.
@@ -37,9 +43,11 @@ pub enum Control {
 pub struct Config {
     /// Congestion control.
     pub control: Control,
-    /// Congestion window at the start, in bytes.
+    /// Congestion window of the stack's own controls at the start, in bytes.
     pub initial_window: u64,
-    /// Largest UDP payload of the path, at least [`LEAST_PAYLOAD`]. An end starts with that one and discovers this one.
+    /// Bytes of a segment, the unit of windows in traces.
+    pub segment: u32,
+    /// Largest UDP payload of the path, at least [`crate::LEAST_PAYLOAD`]. An end starts with that one and discovers this one.
     pub payload: u16,
     /// Receive window of a stream and of the connection, in bytes.
     pub receive_window: u64,
@@ -51,7 +59,8 @@ pub struct Config {
 
 impl Config {
     fn controller(&self) -> Arc<dyn ControllerFactory + Send + Sync> {
-        match self.control {
+        match &self.control {
+            Control::Own(factory) => Arc::new(factory.clone()),
             Control::StackCubic => {
                 let mut config = CubicConfig::default();
                 config.initial_window(self.initial_window);
@@ -65,7 +74,7 @@ impl Config {
         }
     }
 
-    fn transport(&self) -> Arc<TransportConfig> {
+    fn transport(&self, seen: Arc<Seen>) -> Arc<TransportConfig> {
         let mut config = TransportConfig::default();
         let window = varint(self.receive_window);
         config.receive_window(window).stream_receive_window(window);
@@ -77,23 +86,24 @@ impl Config {
         let mut discovery = MtuDiscoveryConfig::default();
         discovery.upper_bound(self.payload);
         config.mtu_discovery_config(Some(discovery));
-        config.congestion_controller_factory(self.controller());
+        let watch = Watch { inner: self.controller(), seen };
+        config.congestion_controller_factory(Arc::new(watch));
         config.enable_segmentation_offload(false);
         Arc::new(config)
     }
 
-    pub(crate) fn server(&self) -> ServerConfig {
+    pub(crate) fn server(&self, seen: Arc<Seen>) -> ServerConfig {
         let mut config = ServerConfig::new(Arc::new(crypto::Server), Arc::new(NoTokens));
-        config.transport_config(self.transport());
+        config.transport_config(self.transport(seen));
         config.validation_token.sent(0);
         config
     }
 
-    pub(crate) fn client(&self) -> ClientConfig {
+    pub(crate) fn client(&self, seen: Arc<Seen>) -> ClientConfig {
         let limits = Limits { bytes: self.receive_window, streams: u64::from(STREAMS) };
         let remembered = self.options.resumes.then(|| crypto::remembered(&limits)).flatten();
         let mut config = ClientConfig::new(Arc::new(crypto::Client { remembered }));
-        config.transport_config(self.transport());
+        config.transport_config(self.transport(seen));
         config.token_store(Arc::new(NoneTokenStore));
         config
     }

@@ -1,46 +1,54 @@
-//! One end of a connection: the stack, its streams, and the data in them.
+//! One end of a connection.
 
 use std::collections::VecDeque;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use bentpipe_base::{Instant, Rng};
-use bentpipe_transports::datagram::{Datagram, DatagramEnd};
+use bentpipe_base::{Duration, Instant, Rng, WindowState};
+use bentpipe_cc::Wake;
+use bentpipe_transports::datagram::{Datagram, DatagramEnd, Reply, Request};
 use bentpipe_transports::{Fragment, Message, Progress};
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use noq_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, Endpoint, Event, FourTuple, PathId,
-    StreamEvent, StreamId,
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Endpoint, EndpointEvent,
+    Event, FourTuple, Incoming, PathId, StreamEvent,
 };
 
 use crate::clock::{from_stack, span, to_stack};
-use crate::config::{Config, Side};
+use crate::config::{Config, Control, Side};
+use crate::control::{Shared, lock};
 use crate::random::{endpoint_config, id};
+use crate::streams::Streams;
+use crate::watched::Seen;
 
 /// Address of the server. The simulator routes packets itself, so all flows use the same addresses.
-const SERVER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
+const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)), 443);
 /// Address of the client.
-const CLIENT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), 50_000);
+const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)), 50_000);
 
-/// Payload of all streams.
-static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
-
-/// One end of a connection.
+/// One end of a connection. A client connects with its first data, and again with new data after a connection has ended.
 pub struct End {
     side: Side,
     endpoint: Endpoint,
     client: ClientConfig,
     rng: Rng,
     live: Option<(ConnectionHandle, Box<Connection>)>,
-    /// Messages that are not written completely, in the order of their streams.
-    outbox: VecDeque<(Message, Option<StreamId>)>,
-    /// Streams that are not acknowledged completely.
-    unfinished: u64,
-    deliveries: VecDeque<Fragment>,
+    streams: Streams,
+    control: Control,
+    seen: Arc<Seen>,
+    /// Bytes of a segment in traces.
+    segment: u32,
+    window: Option<WindowState>,
     next_timeout: Instant,
+    /// True if there is nothing to send until the next event.
+    is_quiet: bool,
     /// Datagrams that the endpoint sends itself.
     responses: VecDeque<Datagram>,
+    /// Stream frames sent and received.
+    frames: [u64; 2],
+    /// Packets lost in former connections.
+    lost_before: u64,
     progress: Progress,
     buffer: Vec<u8>,
 }
@@ -52,21 +60,27 @@ impl std::fmt::Debug for End {
 }
 
 impl End {
-    /// Makes an end. A client connects with its first message.
+    /// Makes an end.
     pub fn new(side: Side, config: &Config) -> Self {
         let seed = Rng::stream(config.seed, if side == Side::Client { "client" } else { "server" }).bits();
-        let server = (side == Side::Server).then(|| Arc::new(config.server()));
+        let seen = Arc::new(Seen::default());
+        let server = (side == Side::Server).then(|| Arc::new(config.server(seen.clone())));
         Self {
             side,
             endpoint: Endpoint::new(Arc::new(endpoint_config(seed, config.payload)), server, true),
-            client: config.client(),
+            client: config.client(seen.clone()),
             rng: Rng::stream(seed, "quic.connections"),
             live: None,
-            outbox: VecDeque::new(),
-            unfinished: 0,
-            deliveries: VecDeque::new(),
+            streams: Streams::default(),
+            control: config.control.clone(),
+            seen,
+            segment: config.segment,
+            window: None,
             next_timeout: Instant::FAR_FUTURE,
+            is_quiet: true,
             responses: VecDeque::new(),
+            frames: [0; 2],
+            lost_before: 0,
             progress: Progress::default(),
             buffer: Vec::new(),
         }
@@ -76,96 +90,98 @@ impl End {
         let mut config = self.client.clone();
         let id = id(&mut self.rng);
         config.initial_dst_cid_provider(Arc::new(move || id));
-        match self.endpoint.connect(to_stack(now), config, SERVER, "server") {
-            Ok((handle, connection)) => self.live = Some((handle, Box::new(connection))),
-            Err(_) => self.progress.failed = Some("cannot connect"),
+        let made = self.endpoint.connect(to_stack(now), config, SERVER, "server");
+        let (handle, connection) = made.expect("address, version and name are valid");
+        self.begin(handle, connection);
+    }
+
+    /// Replaces the connection.
+    fn begin(&mut self, handle: ConnectionHandle, connection: Connection) {
+        self.drop_connection();
+        self.live = Some((handle, Box::new(connection)));
+        self.frames = [0; 2];
+    }
+
+    fn drop_connection(&mut self) {
+        let Some((handle, mut live)) = self.live.take() else { return };
+        self.lost_before += live.path_stats(PathId::ZERO).map_or(0, |stats| stats.lost_packets);
+        if !live.is_drained() {
+            self.endpoint.handle_event(handle, EndpointEvent::drained());
         }
     }
 
-    /// Handles all events of the stack, writes and reads.
-    fn settle(&mut self, now: Instant) {
-        loop {
-            let Some((handle, connection)) = &mut self.live else { break };
-            if let Some(event) = connection.poll_endpoint_events() {
+    /// Sends data of the application, over a new connection if there is none.
+    fn offer(&mut self, now: Instant) {
+        if self.live.is_none() && self.side == Side::Client {
+            self.connect(now);
+        }
+        self.settle();
+    }
+
+    /// Handles all events of the stack, then writes.
+    fn settle(&mut self) {
+        self.is_quiet = false;
+        while let Some((handle, live)) = &mut self.live {
+            if let Some(event) = live.poll_endpoint_events() {
                 if let Some(answer) = self.endpoint.handle_event(*handle, event) {
-                    connection.handle_event(answer);
+                    live.handle_event(answer);
                 }
                 continue;
             }
-            let Some(event) = connection.poll() else { break };
+            let Some(event) = live.poll() else { break };
             self.react(event);
         }
-        self.write_streams();
-        self.note_timeout(now);
+        if let Some((_, live)) = &mut self.live {
+            self.streams.write(live);
+        }
     }
 
     fn react(&mut self, event: Event) {
+        let Some((_, live)) = &mut self.live else { return };
+        let is_server = self.side == Side::Server;
         match event {
             Event::Stream(StreamEvent::Opened { dir }) => {
-                while let Some(id) = self.live.as_mut().and_then(|(_, live)| live.streams().accept(dir)) {
-                    self.read(id);
+                while let Some(id) = live.streams().accept(dir) {
+                    self.streams.read(live, id, is_server);
                 }
             }
-            Event::Stream(StreamEvent::Readable { id }) => self.read(id),
-            Event::Stream(StreamEvent::Finished { .. }) => self.unfinished -= 1,
-            Event::ConnectionLost { reason } => {
-                self.progress.failed = Some(match reason {
-                    noq_proto::ConnectionError::TimedOut => "timed out",
-                    _ => "reset",
-                });
-            }
+            Event::Stream(StreamEvent::Readable { id }) => self.streams.read(live, id, is_server),
+            Event::Stream(StreamEvent::Finished { id }) => self.streams.note_acknowledged(id),
+            Event::ConnectionLost { reason } => self.lose(&reason),
             _ => {}
         }
     }
 
-    /// Delivers what a stream has received in order.
-    fn read(&mut self, id: StreamId) {
-        let Some((_, live)) = &mut self.live else { return };
-        let mut stream = live.recv_stream(id);
-        let Ok(mut chunks) = stream.read(true) else { return };
-        let mut bytes = 0;
-        while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
-            bytes += chunk.bytes.len();
+    /// The connection ended. That of a client without pending data ends unnoticed.
+    fn lose(&mut self, reason: &ConnectionError) {
+        if self.side == Side::Client && !self.streams.are_acknowledged() {
+            let timed_out = matches!(reason, ConnectionError::TimedOut);
+            self.progress.failed = Some(if timed_out { "timed out" } else { "reset" });
         }
-        // The answer says whether a frame waits; the caller asks for packets anyway.
-        let _ = chunks.finalize().should_transmit();
-        if bytes > 0 {
-            self.deliveries.push_back(Fragment { message: id.index(), stream: 0, bytes: bytes as u32 });
-        }
+        self.streams.fail();
+        self.drop_connection();
     }
 
-    /// Writes the messages to their streams, as far as the send window has room.
-    fn write_streams(&mut self) {
-        let Some((_, live)) = &mut self.live else { return };
-        while let Some((message, stream)) = self.outbox.front_mut() {
-            let opened = stream.or_else(|| live.streams().open(Dir::Uni));
-            self.unfinished += u64::from(stream.is_none() && opened.is_some());
-            *stream = opened;
-            let Some(id) = opened else { return };
-            let mut writer = live.send_stream(id);
-            while message.bytes > 0 {
-                let part = message.bytes.min(ZEROS.len() as u64) as usize;
-                let Ok(written) = writer.write_chunks(&mut &mut [Bytes::from_static(&ZEROS[..part])][..])
-                else {
-                    return;
-                };
-                message.bytes -= written as u64;
-            }
-            // Fails only for a stream that the peer has stopped; no end does.
-            let _ = writer.finish();
-            self.outbox.pop_front();
-        }
+    /// Returns the algorithm of the present connection, if it is one of Bentpipe's.
+    fn algorithm(&self) -> Option<Shared> {
+        if let Control::Own(factory) = &self.control { factory.newest() } else { None }
     }
 
     fn note_timeout(&mut self, now: Instant) {
         let next = self.live.as_mut().and_then(|(_, live)| live.poll_timeout());
-        self.next_timeout = next.map_or(Instant::FAR_FUTURE, |at| from_stack(at).max(now));
+        let next = next.map_or(Instant::FAR_FUTURE, from_stack);
+        let own = self.algorithm().map_or(Instant::FAR_FUTURE, |algorithm| lock(&algorithm).timeout());
+        self.next_timeout = next.min(own).max(now);
     }
 
-    /// Counts the data packets that the stack sent or received since the last call.
-    fn counts(&mut self) -> (u64, u64) {
+    /// Returns the stream frames that were sent and received since the last call, and counts losses.
+    fn new_frames(&mut self) -> [u64; 2] {
         let stats = self.live.as_mut().and_then(|(_, live)| live.path_stats(PathId::ZERO));
-        stats.map_or((0, 0), |stats| (stats.frame_tx.stream, stats.frame_rx.stream))
+        let now = stats.map_or(self.frames, |stats| [stats.frame_tx.stream, stats.frame_rx.stream]);
+        let lost = stats.map_or(0, |stats| stats.lost_packets);
+        self.progress.repeated_packets = self.lost_before + lost;
+        let before = std::mem::replace(&mut self.frames, now);
+        [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])]
     }
 
     fn packed(&mut self, size: usize, is_data: bool) -> Datagram {
@@ -174,30 +190,54 @@ impl End {
         Datagram { bytes, is_data }
     }
 
-    fn accept(&mut self, now: Instant, incoming: noq_proto::Incoming) {
+    fn respond(&mut self, size: usize) {
+        let datagram = self.packed(size, false);
+        self.responses.push_back(datagram);
+    }
+
+    fn accept(&mut self, now: Instant, incoming: Incoming) {
         match self.endpoint.accept(incoming, to_stack(now), &mut self.buffer, None) {
-            Ok((handle, connection)) => self.live = Some((handle, Box::new(connection))),
+            Ok((handle, connection)) => self.begin(handle, connection),
             Err(error) => {
                 if let Some(response) = error.response {
-                    let datagram = self.packed(response.size, false);
-                    self.responses.push_back(datagram);
+                    self.respond(response.size);
                 }
             }
         }
+    }
+
+    fn smoothed_rtt(&self) -> Option<Duration> {
+        self.live.as_ref().and_then(|(_, live)| live.rtt(PathId::ZERO)).map(span)
+    }
+
+    /// Returns the state of the congestion control in segments.
+    fn state(&self) -> Option<WindowState> {
+        let metrics = self.live.as_ref()?.1.congestion_state(PathId::ZERO)?.metrics();
+        let segments = |bytes: u64| bytes as f64 / f64::from(self.segment);
+        let own = self.algorithm().map(|algorithm| lock(&algorithm).state());
+        let ssthresh = metrics.ssthresh.filter(|bytes| *bytes < u64::MAX).map_or(f64::INFINITY, segments);
+        let scale = f64::from(crate::LEAST_PAYLOAD) / f64::from(self.segment);
+        Some(WindowState {
+            cwnd: segments(metrics.congestion_window),
+            ssthresh: own.map_or(ssthresh, |own| own.ssthresh * scale),
+            pacing_bps: metrics.pacing_rate.unwrap_or(0).saturating_mul(8),
+            phase: own.map_or("", |own| own.phase),
+        })
     }
 }
 
 impl DatagramEnd for End {
     fn write(&mut self, now: Instant, message: Message) {
-        self.outbox.push_back((message, None));
-        if self.live.is_none() && self.side == Side::Client {
-            self.connect(now);
-        }
-        self.settle(now);
+        self.streams.send(message);
+        self.offer(now);
+    }
+
+    fn ask(&mut self, now: Instant, request: Request) {
+        self.streams.ask(request);
+        self.offer(now);
     }
 
     fn handle(&mut self, now: Instant, datagram: &Datagram) {
-        let (_, before) = self.counts();
         let remote = if self.side == Side::Client { SERVER } else { CLIENT };
         let path = FourTuple::from_remote(remote);
         let bytes = BytesMut::from(&*datagram.bytes);
@@ -209,37 +249,44 @@ impl DatagramEnd for End {
                 }
             }
             Some(DatagramEvent::NewConnection(incoming)) => self.accept(now, incoming),
-            Some(DatagramEvent::Response(response)) => {
-                let datagram = self.packed(response.size, false);
-                self.responses.push_back(datagram);
-            }
+            Some(DatagramEvent::Response(response)) => self.respond(response.size),
             None => {}
         }
-        self.settle(now);
-        self.progress.fresh_packets += u64::from(self.counts().1 > before);
+        let [_, received] = self.new_frames();
+        self.progress.fresh_packets += u64::from(received > 0);
+        self.settle();
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        if let Some(algorithm) = self.algorithm() {
+            let is_due = lock(&algorithm).timeout() <= now;
+            let asks = is_due && lock(&algorithm).on_timeout(now) == Wake::AskForAck;
+            if let Some((_, live)) = self.live.as_mut().filter(|_| asks) {
+                live.ping();
+            }
+        }
         if let Some((_, live)) = &mut self.live {
             live.handle_timeout(to_stack(now));
         }
-        self.settle(now);
+        self.settle();
     }
 
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram> {
         if let Some(response) = self.responses.pop_front() {
             return Some(response);
         }
-        let (before, _) = self.counts();
+        if self.is_quiet {
+            return None;
+        }
         self.buffer.clear();
-        let (_, live) = self.live.as_mut()?;
-        let transmit = live.poll_transmit(to_stack(now), NonZeroUsize::MIN, &mut self.buffer);
+        let (at, one) = (to_stack(now), NonZeroUsize::MIN);
+        let transmit = self.live.as_mut().and_then(|(_, live)| live.poll_transmit(at, one, &mut self.buffer));
         let Some(transmit) = transmit else {
-            // A wait for the pacer begins here.
-            self.settle(now);
+            self.is_quiet = true;
+            self.note_timeout(now);
             return None;
         };
-        let is_data = self.counts().0 > before;
+        let is_data = self.new_frames()[0] > 0;
         let progress = &mut self.progress;
         if is_data {
             progress.sent_packets += 1;
@@ -251,7 +298,11 @@ impl DatagramEnd for End {
     }
 
     fn poll_delivery(&mut self) -> Option<Fragment> {
-        self.deliveries.pop_front()
+        self.streams.deliveries.pop_front()
+    }
+
+    fn poll_reply(&mut self) -> Option<Reply> {
+        self.streams.replies.pop_front()
     }
 
     fn next_timeout(&self) -> Instant {
@@ -259,8 +310,22 @@ impl DatagramEnd for End {
     }
 
     fn progress(&self) -> Progress {
-        let srtt = self.live.as_ref().and_then(|(_, live)| live.rtt(PathId::ZERO)).map(span);
-        let all_acknowledged = self.outbox.is_empty() && self.unfinished == 0;
-        Progress { srtt, all_acknowledged, ..self.progress }
+        Progress {
+            srtt: self.smoothed_rtt(),
+            all_acknowledged: self.streams.are_acknowledged(),
+            timeouts: self.seen.timeouts(),
+            ..self.progress
+        }
+    }
+
+    fn take_rtt(&mut self) -> Option<(Duration, Duration)> {
+        let sample = self.seen.take_rtt()?;
+        self.smoothed_rtt().map(|smoothed| (sample, smoothed))
+    }
+
+    fn take_window(&mut self) -> Option<WindowState> {
+        let state = self.state().filter(|state| self.window != Some(*state))?;
+        self.window = Some(state);
+        Some(state)
     }
 }

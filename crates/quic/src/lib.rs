@@ -12,10 +12,14 @@
 
 mod clock;
 mod config;
+mod control;
 mod crypto;
 mod end;
 mod random;
+mod streams;
+mod watched;
 
 pub use config::{Config, Control, Side};
+pub use control::Factory;
 pub use end::End;
 pub use random::LEAST_PAYLOAD;

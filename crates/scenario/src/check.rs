@@ -1,5 +1,6 @@
 //! Checks that involve more than one key: consistency of a world's parts.
 
+use bentpipe_cc::packets::{PacketControl, Settings, supported};
 use bentpipe_net::{ConfigError, LinkConfig};
 use bentpipe_orbit::OrbitError;
 use bentpipe_traffic::{adaptive, on_off};
@@ -228,9 +229,13 @@ impl Checker<'_> {
             }
             return;
         }
-        if !is_of_stack {
-            let accepted = stack_controls().collect::<Vec<_>>().join(", ");
-            self.mistake(format!("{path}.cc"), format!("\"{}\" over QUIC", flow.cc), &accepted);
+        let refused = PacketControl::new(&flow.sender.cc, &Settings::default()).err();
+        let refused = refused.map(|refused| refused.to_string());
+        let recovery =
+            flow.cc.contains('+').then(|| format!("\"{}\": QUIC has its own loss recovery", flow.cc));
+        if let Some(found) = refused.or(recovery).filter(|_| !is_of_stack) {
+            let names = supported().map(|entry| entry.name).chain(stack_controls());
+            self.mistake(format!("{path}.cc"), found, &names.collect::<Vec<_>>().join(", "));
         }
         let packet = flow.sender.mss + flow.header_bytes;
         if packet < LEAST_QUIC_PACKET {

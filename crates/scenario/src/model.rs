@@ -448,9 +448,12 @@ impl Traffic {
         match self {
             Self::Bulk => &[Tcp, Tfrc, Stp, Sctp, Dtn, Petra, Quic],
             Self::File { .. } => &[Tcp, Stp, Sctp, Dtn, Petra, Quic],
-            Self::Pages { .. } | Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Tcp],
-            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Tfrc, Admission, Stp, Sctp, Dtn, Petra],
-            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Admission, Stp, Sctp, Dtn, Petra],
+            Self::Pages { .. } => &[Tcp],
+            Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Tcp, Quic],
+            Self::Video { .. } | Self::Frames { .. } => {
+                &[Tcp, Udp, Tfrc, Admission, Stp, Sctp, Dtn, Petra, Quic]
+            }
+            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Admission, Stp, Sctp, Dtn, Petra, Quic],
             Self::Voice { .. } => &[Udp, Admission],
         }
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, WindowState};
 
 use crate::outbox::{Fragment, Message};
 use crate::{IP_HEADER, Progress};
@@ -41,20 +41,50 @@ impl Datagram {
     }
 }
 
-/// One end of a transport over UDP; the functions are those of [`crate::Agent`].
+/// Request of a client; each has a stream of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Request {
+    /// Number of the client, which the reply repeats.
+    pub number: u32,
+    /// Bytes of the request.
+    pub bytes: u64,
+    /// Bytes of the reply, at least one.
+    pub reply: u64,
+}
+
+/// Answer to a request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reply {
+    /// This number of bytes arrived in order.
+    Arrived {
+        /// Number of the request.
+        number: u32,
+        /// Bytes, at least one.
+        bytes: u64,
+    },
+    /// The connection ended before the whole reply arrived.
+    Failed {
+        /// Number of the request.
+        number: u32,
+    },
+}
+
+/// One end of a transport over UDP; functions without a comment are those of [`crate::Agent`].
+#[allow(missing_docs)]
 pub trait DatagramEnd: Debug + Send {
-    /// Queues a message at the sending end.
     fn write(&mut self, now: Instant, message: Message);
-    /// Handles a datagram.
+    /// Sends a request and waits for its reply.
+    fn ask(&mut self, now: Instant, request: Request);
     fn handle(&mut self, now: Instant, datagram: &Datagram);
-    /// Handles the time returned by `next_timeout`.
     fn handle_timeout(&mut self, now: Instant);
-    /// Returns the next datagram to send.
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram>;
-    /// Returns the next fragment for the application.
     fn poll_delivery(&mut self) -> Option<Fragment>;
-    /// Returns the time of the next timeout.
+    /// Returns the next event of a reply.
+    fn poll_reply(&mut self) -> Option<Reply>;
     fn next_timeout(&self) -> Instant;
-    /// Returns counters and state.
     fn progress(&self) -> Progress;
+    /// Takes the last round-trip sample, with the smoothed round-trip time after it.
+    fn take_rtt(&mut self) -> Option<(Duration, Duration)>;
+    /// Returns the state of the congestion control if it has changed since the last call.
+    fn take_window(&mut self) -> Option<WindowState>;
 }

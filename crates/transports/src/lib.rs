@@ -20,7 +20,7 @@ pub mod stp;
 mod tcp_end;
 pub mod tfrc;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, WindowState};
 
 pub use outbox::{Fragment, Message};
 
@@ -204,6 +204,29 @@ impl Agent {
                 debug_assert!(false, "a receiver has nothing to send");
             }
         }
+    }
+
+    /// Sends a request at the end of a client.
+    pub fn ask(&mut self, now: Instant, request: datagram::Request) {
+        match self {
+            Self::Datagrams(end) => end.ask(now, request),
+            _ => debug_assert!(false, "this transport carries no requests"),
+        }
+    }
+
+    /// Returns the next event of a reply at the end of a client.
+    pub fn poll_reply(&mut self) -> Option<datagram::Reply> {
+        if let Self::Datagrams(end) = self { end.poll_reply() } else { None }
+    }
+
+    /// Takes the last round-trip sample of a datagram end, with the smoothed round-trip time after it.
+    pub fn take_rtt(&mut self) -> Option<(Duration, Duration)> {
+        if let Self::Datagrams(end) = self { end.take_rtt() } else { None }
+    }
+
+    /// Returns the state of the congestion control of a datagram end if it has changed since the last call.
+    pub fn take_window(&mut self) -> Option<WindowState> {
+        if let Self::Datagrams(end) = self { end.take_window() } else { None }
     }
 
     /// Marks the end of the data at the sending end. Transports without connections ignore it.

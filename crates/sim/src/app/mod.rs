@@ -3,6 +3,7 @@
 pub(crate) mod application;
 mod flow;
 mod serve_client;
+mod serve_requests;
 mod serve_session;
 pub(crate) mod session;
 pub(crate) mod session_setup;
