@@ -103,6 +103,7 @@ impl End {
     }
 
     fn drop_connection(&mut self) {
+        self.progress.srtt = self.smoothed_rtt().or(self.progress.srtt);
         let Some((handle, mut live)) = self.live.take() else { return };
         self.lost_before += live.path_stats(PathId::ZERO).map_or(0, |stats| stats.lost_packets);
         if !live.is_drained() {
@@ -311,7 +312,7 @@ impl DatagramEnd for End {
 
     fn progress(&self) -> Progress {
         Progress {
-            srtt: self.smoothed_rtt(),
+            srtt: self.smoothed_rtt().or(self.progress.srtt),
             all_acknowledged: self.streams.are_acknowledged(),
             timeouts: self.seen.timeouts(),
             ..self.progress

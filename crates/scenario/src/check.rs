@@ -32,6 +32,8 @@ pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
     }
 }
 
+/// Keys of a `tcp` table that QUIC uses, too.
+const KEYS_OF_QUIC: [&str; 4] = ["mss", "header", "initial-window", "receive-window"];
 /// Smallest full packet of a path that carries QUIC, IP and UDP headers included (RFC 9000, section 14).
 const LEAST_QUIC_PACKET: u32 = 1228;
 /// Maximum number of computation steps for satellite positions.
@@ -237,10 +239,28 @@ impl Checker<'_> {
             let names = supported().map(|entry| entry.name).chain(stack_controls());
             self.mistake(format!("{path}.cc"), found, &names.collect::<Vec<_>>().join(", "));
         }
+        self.options_of_tcp(path);
         let packet = flow.sender.mss + flow.header_bytes;
         if packet < LEAST_QUIC_PACKET {
             let found = format!("{packet} bytes for a packet with its headers, over QUIC");
             self.mistake(format!("{path}.tcp.mss"), found, "packets of at least 1228 bytes");
+        }
+    }
+
+    /// Refuses keys of a flow's own `tcp` tables that QUIC has no use for. Defaults for all flows may have them.
+    fn options_of_tcp(&mut self, path: &str) {
+        for table in ["tcp", "receiver.tcp"].map(|table| format!("{path}.{table}")) {
+            let entry = self.root.as_table().and_then(|root| root.find(&table));
+            let entries = entry.and_then(|entry| entry.node.as_table()).map(|table| &table.entries);
+            let keys = entries.into_iter().flatten().map(|entry| entry.key.clone());
+            for key in keys.filter(|key| !KEYS_OF_QUIC.contains(&key.as_str())).collect::<Vec<_>>() {
+                let accepted = KEYS_OF_QUIC.join(", ");
+                self.mistake(
+                    format!("{table}.{key}"),
+                    "an option of TCP for a flow over QUIC".to_owned(),
+                    &accepted,
+                );
+            }
         }
     }
 
