@@ -9,10 +9,10 @@ use bentpipe_base::{Duration, Instant, Rng, WindowState};
 use bentpipe_cc::Wake;
 use bentpipe_transports::datagram::{Datagram, DatagramEnd, Reply, Request};
 use bentpipe_transports::{Fragment, Message, Progress};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use noq_proto::{
-    ClientConfig, Connection, ConnectionError, ConnectionHandle, DatagramEvent, Endpoint, EndpointEvent,
-    Event, FourTuple, Incoming, PathId, StreamEvent,
+    ClientConfig, Connection, ConnectionError, ConnectionHandle, ConnectionId, DatagramEvent, Endpoint,
+    EndpointEvent, Event, FourTuple, Incoming, PathId, StreamEvent,
 };
 
 use crate::clock::{from_stack, span, to_stack};
@@ -37,12 +37,16 @@ pub struct End {
     streams: Streams,
     control: Control,
     seen: Arc<Seen>,
+    /// Bytes of the largest datagram.
+    payload: usize,
     /// Bytes of a segment in traces.
     segment: u32,
     window: Option<WindowState>,
     next_timeout: Instant,
     /// True if there is nothing to send until the next event.
     is_quiet: bool,
+    /// Identifiers in the first packets of all connections. A late copy of such a packet begins no other connection.
+    accepted: Vec<ConnectionId>,
     /// Datagrams that the endpoint sends itself.
     responses: VecDeque<Datagram>,
     /// Stream frames sent and received.
@@ -74,10 +78,12 @@ impl End {
             streams: Streams::default(),
             control: config.control.clone(),
             seen,
+            payload: config.payload.into(),
             segment: config.segment,
             window: None,
             next_timeout: Instant::FAR_FUTURE,
             is_quiet: true,
+            accepted: Vec::new(),
             responses: VecDeque::new(),
             frames: [0; 2],
             lost_before: 0,
@@ -168,9 +174,14 @@ impl End {
         if let Control::Own(factory) = &self.control { factory.newest() } else { None }
     }
 
-    fn note_timeout(&mut self, now: Instant) {
+    /// Notes the next timeout and the progress, when there is nothing to send.
+    fn rest(&mut self, now: Instant) {
+        self.is_quiet = true;
         let next = self.live.as_mut().and_then(|(_, live)| live.poll_timeout());
         let next = next.map_or(Instant::FAR_FUTURE, from_stack);
+        self.progress.srtt = self.smoothed_rtt().or(self.progress.srtt);
+        self.progress.timeouts = self.seen.timeouts();
+        self.progress.all_acknowledged = self.streams.are_acknowledged();
         let own = self.algorithm().map_or(Instant::FAR_FUTURE, |algorithm| lock(&algorithm).timeout());
         self.next_timeout = next.min(own).max(now);
     }
@@ -180,14 +191,15 @@ impl End {
         let stats = self.live.as_mut().and_then(|(_, live)| live.path_stats(PathId::ZERO));
         let now = stats.map_or(self.frames, |stats| [stats.frame_tx.stream, stats.frame_rx.stream]);
         let lost = stats.map_or(0, |stats| stats.lost_packets);
-        self.progress.repeated_packets = self.lost_before + lost;
+        // A lost packet without data is not among those sent.
+        self.progress.repeated_packets = (self.lost_before + lost).min(self.progress.sent_packets);
         let before = std::mem::replace(&mut self.frames, now);
         [now[0].saturating_sub(before[0]), now[1].saturating_sub(before[1])]
     }
 
     fn packed(&mut self, size: usize, is_data: bool) -> Datagram {
-        let bytes = self.buffer[..size].into();
-        self.buffer.clear();
+        let mut bytes = std::mem::replace(&mut self.buffer, Vec::with_capacity(self.payload));
+        bytes.truncate(size);
         Datagram { bytes, is_data }
     }
 
@@ -197,6 +209,10 @@ impl End {
     }
 
     fn accept(&mut self, now: Instant, incoming: Incoming) {
+        if self.accepted.contains(&incoming.orig_dst_cid()) {
+            return self.endpoint.ignore(incoming);
+        }
+        self.accepted.push(incoming.orig_dst_cid());
         match self.endpoint.accept(incoming, to_stack(now), &mut self.buffer, None) {
             Ok((handle, connection)) => self.begin(handle, connection),
             Err(error) => {
@@ -238,10 +254,10 @@ impl DatagramEnd for End {
         self.offer(now);
     }
 
-    fn handle(&mut self, now: Instant, datagram: &Datagram) {
+    fn handle(&mut self, now: Instant, datagram: Datagram) {
         let remote = if self.side == Side::Client { SERVER } else { CLIENT };
         let path = FourTuple::from_remote(remote);
-        let bytes = BytesMut::from(&*datagram.bytes);
+        let bytes = BytesMut::from(Bytes::from(datagram.bytes));
         self.buffer.clear();
         match self.endpoint.handle(to_stack(now), path, None, bytes, &mut self.buffer) {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
@@ -283,8 +299,7 @@ impl DatagramEnd for End {
         let (at, one) = (to_stack(now), NonZeroUsize::MIN);
         let transmit = self.live.as_mut().and_then(|(_, live)| live.poll_transmit(at, one, &mut self.buffer));
         let Some(transmit) = transmit else {
-            self.is_quiet = true;
-            self.note_timeout(now);
+            self.rest(now);
             return None;
         };
         let is_data = self.new_frames()[0] > 0;
@@ -311,12 +326,7 @@ impl DatagramEnd for End {
     }
 
     fn progress(&self) -> Progress {
-        Progress {
-            srtt: self.smoothed_rtt().or(self.progress.srtt),
-            all_acknowledged: self.streams.are_acknowledged(),
-            timeouts: self.seen.timeouts(),
-            ..self.progress
-        }
+        self.progress
     }
 
     fn take_rtt(&mut self) -> Option<(Duration, Duration)> {

@@ -1,7 +1,8 @@
 //! Data in the streams of a connection: what waits to be written, and what has arrived.
 //!
 //! Messages use one unidirectional stream each. A request and its reply use one bidirectional stream. The first eight bytes of a
-//! request say how long the reply is; all other bytes are zero.
+//! message are its number, those of a request the length of the reply; all other bytes are zero. A shorter message has only the low
+//! bytes of its number.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,7 +14,7 @@ use noq_proto::{Connection, Dir, StreamId};
 /// Payload of all streams.
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
-/// Bytes of a request that say how long the reply is.
+/// Bytes at the beginning of a stream that are not zero, if it has that many.
 const HEAD: usize = 8;
 
 /// Data that is not written completely.
@@ -35,7 +36,7 @@ pub(crate) struct Streams {
     outbox: VecDeque<Unwritten>,
     /// Requests without a complete reply, by stream.
     asked: BTreeMap<StreamId, u32>,
-    /// Heads of requests that have not arrived completely.
+    /// Incoming streams with a head, and those bytes of it that have arrived.
     heads: BTreeMap<StreamId, Vec<u8>>,
     /// Streams of messages that are not acknowledged completely.
     unacknowledged: u64,
@@ -46,13 +47,15 @@ pub(crate) struct Streams {
 impl Streams {
     /// Queues a message.
     pub fn send(&mut self, message: Message) {
-        let (dir, bytes) = (Dir::Uni, message.bytes);
-        self.outbox.push_back(Unwritten { stream: None, dir, head: Vec::new(), bytes, number: 0 });
+        let mut head = message.number.to_le_bytes().to_vec();
+        head.truncate(message.bytes.min(HEAD as u64) as usize);
+        let bytes = message.bytes - head.len() as u64;
+        self.outbox.push_back(Unwritten { stream: None, dir: Dir::Uni, head, bytes, number: 0 });
     }
 
     /// Queues a request. It has at least the bytes that say how long the reply is.
     pub fn ask(&mut self, request: Request) {
-        let head = request.reply.to_be_bytes().to_vec();
+        let head = request.reply.to_le_bytes().to_vec();
         let (number, bytes) = (request.number, request.bytes.saturating_sub(HEAD as u64));
         self.outbox.push_back(Unwritten { stream: None, dir: Dir::Bi, head, bytes, number });
     }
@@ -101,10 +104,11 @@ impl Streams {
     pub fn read(&mut self, live: &mut Connection, id: StreamId, is_server: bool) {
         let mut stream = live.recv_stream(id);
         let Ok(mut chunks) = stream.read(true) else { return };
-        let (mut bytes, mut is_complete) = (0, false);
-        let is_request = id.dir() == Dir::Bi && is_server;
-        let mut head = is_request.then(|| self.heads.remove(&id).unwrap_or_default());
-        loop {
+        let has_head = is_server || id.dir() == Dir::Uni;
+        let mut head = has_head.then(|| self.heads.remove(&id).unwrap_or_default());
+        let before = head.as_ref().map_or(0, Vec::len);
+        let mut bytes = 0;
+        let is_complete = loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => {
                     bytes += chunk.bytes.len() as u64;
@@ -113,39 +117,36 @@ impl Streams {
                         head.extend(chunk.bytes.iter().take(missing));
                     }
                 }
-                Ok(None) => {
-                    is_complete = true;
-                    break;
-                }
-                Err(_) => break,
+                end => break matches!(end, Ok(None)),
             }
-        }
+        };
         // The answer says whether a frame waits; the caller asks for packets anyway.
         let _ = chunks.finalize().should_transmit();
-        match head {
-            Some(head) if is_complete => self.answer(id, &head),
-            Some(head) => {
-                self.heads.insert(id, head);
+        let Some(head) = head else { return self.note_reply(id, bytes, is_complete) };
+        let number = number(&head);
+        match id.dir() {
+            Dir::Bi if is_complete => self.answer(id, number),
+            // An incomplete head is delivered with the rest of it.
+            Dir::Uni if is_complete || head.len() == HEAD => {
+                let bytes = bytes + if before < HEAD { before as u64 } else { 0 };
+                if bytes > 0 {
+                    self.deliveries.push_back(Fragment { message: number, stream: 0, bytes: bytes as u32 });
+                }
             }
-            None => self.deliver(id, bytes, is_complete),
+            _ => {}
+        }
+        if !is_complete {
+            self.heads.insert(id, head);
         }
     }
 
     /// Queues the reply to a request.
-    fn answer(&mut self, id: StreamId, head: &[u8]) {
-        let bytes = head.try_into().map_or(0, u64::from_be_bytes);
+    fn answer(&mut self, id: StreamId, bytes: u64) {
         let (stream, dir) = (Some(id), Dir::Bi);
         self.outbox.push_back(Unwritten { stream, dir, head: Vec::new(), bytes, number: 0 });
     }
 
-    fn deliver(&mut self, id: StreamId, bytes: u64, is_complete: bool) {
-        if id.dir() == Dir::Uni {
-            if bytes > 0 {
-                let fragment = Fragment { message: id.index(), stream: 0, bytes: bytes as u32 };
-                self.deliveries.push_back(fragment);
-            }
-            return;
-        }
+    fn note_reply(&mut self, id: StreamId, bytes: u64, is_complete: bool) {
         let Some(&number) = self.asked.get(&id) else { return };
         if is_complete {
             self.asked.remove(&id);
@@ -154,6 +155,11 @@ impl Streams {
             self.replies.push_back(Reply::Arrived { number, bytes });
         }
     }
+}
+
+/// Returns the number that a head says.
+fn number(head: &[u8]) -> u64 {
+    head.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 impl Unwritten {

@@ -62,7 +62,7 @@ impl Pair {
             if arrival == self.now {
                 let (_, side, datagram) = self.flying.remove(0);
                 if self.now < dead_from {
-                    self.ends[side].handle(self.now, &datagram);
+                    self.ends[side].handle(self.now, datagram);
                 }
             } else {
                 for end in self.ends.iter_mut().filter(|end| end.next_timeout() <= timer) {
@@ -190,4 +190,16 @@ fn the_controller_has_the_window_and_the_rate_of_its_algorithm() {
 fn an_algorithm_that_needs_more_than_packet_numbers_is_refused() {
     let refused = Factory::new(Algorithm::from_name("peach").unwrap(), Settings::default()).unwrap_err();
     assert_eq!(refused.algorithm, "peach");
+}
+
+#[test]
+fn a_late_copy_of_the_first_packet_begins_no_other_connection() {
+    let mut pair = Pair::new(&config(1, false));
+    pair.ends[0].write(Instant::ZERO, Message { number: 0, stream: 0, bytes: 2_000_000 });
+    pair.run(at(5_000), Instant::FAR_FUTURE);
+    let first = pair.log[0].2.clone();
+    pair.ends[1].handle(at(5_000), first);
+    pair.run(at(30_000), Instant::FAR_FUTURE);
+    let arrived: u32 = std::iter::from_fn(|| pair.ends[1].poll_delivery()).map(|part| part.bytes).sum();
+    assert_eq!(arrived, 2_000_000);
 }

@@ -79,9 +79,9 @@ fn wide(loss: f64, duration: Duration) -> Scenario {
     common::Dumbbell::geo(1, (gbps, gbps), 2 * LARGE).with_loss(loss).scenario(duration, vec![bulk])
 }
 
-/// 200 flows in packets of 1500 bytes over a transport.
+/// Twenty flows in packets of 1500 bytes over a transport.
 fn full_packets(transport: Transport, cc: &str) -> Scenario {
-    let mut scenario = common::geo_bulk(200, Rate::from_mbps(150), Duration::from_secs(40));
+    let mut scenario = common::geo_bulk(20, Rate::from_mbps(40), Duration::from_secs(40));
     let flow = &mut scenario.flows[0];
     let receive_window = ReceiveWindow::Fixed(1 << 20);
     let cubic = Algorithm::from_name("cubic").expect("a registered algorithm");
@@ -114,8 +114,8 @@ fn main() {
         ("20000", dumbbells(20_000)),
         ("69000", (wide(0.0, secs(40)), 1)),
         ("69000-loss", (wide(0.01, secs(40)), 1)),
-        ("200-tcp", (full_packets(Transport::Tcp, "cubic"), 4)),
-        ("200-quic", (full_packets(Transport::Quic, "quic:cubic"), 4)),
+        ("20-tcp", (full_packets(Transport::Tcp, "cubic"), 4)),
+        ("20-quic", (full_packets(Transport::Quic, "quic:cubic"), 4)),
         ("20000-slow", (common::geo_bulk(20_000, Rate::from_mbps(1000), secs(55)), 1)),
     ];
     for (name, (scenario, seeds)) in worlds {

@@ -297,11 +297,15 @@ impl Dice {
     fn flow_group(&mut self, name: &str, traffic: Traffic) -> FlowGroup {
         let common = self.common_tcp();
         let (sender, receiver) = (self.tcp(&common), self.tcp(&common));
-        let transport = self.pick(traffic.carriers());
+        let carriers = traffic.carriers();
+        let others: Vec<_> = carriers.iter().copied().filter(|carrier| *carrier != Transport::Quic).collect();
+        let transport = self.pick(&others);
         let options = self.options();
         // A random stream of its own, so that the other worlds stay unchanged.
         let mut apart = Self(Rng::stream(self.0.clone().bits(), "encryption"));
         let reveals = apart.pick(&[Reveals::Nothing, Reveals::Hashes(8), Reveals::Mapping]);
+        let quic = carriers.contains(&Transport::Quic) && apart.one_in(5);
+        let transport = if quic { Transport::Quic } else { transport };
         let (mut sender, mut options) = (sender, options);
         if transport == Transport::Quic {
             sender.mss = apart.between(1_188, 1_448) as u32;

@@ -30,7 +30,7 @@ impl Default for Options {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Datagram {
     /// UDP payload.
-    pub bytes: Box<[u8]>,
+    pub bytes: Vec<u8>,
     /// True if it carries data of the application.
     pub is_data: bool,
 }
@@ -75,7 +75,7 @@ pub trait DatagramEnd: Debug + Send {
     fn write(&mut self, now: Instant, message: Message);
     /// Sends a request and waits for its reply.
     fn ask(&mut self, now: Instant, request: Request);
-    fn handle(&mut self, now: Instant, datagram: &Datagram);
+    fn handle(&mut self, now: Instant, datagram: Datagram);
     fn handle_timeout(&mut self, now: Instant);
     fn poll_transmit(&mut self, now: Instant) -> Option<Datagram>;
     fn poll_delivery(&mut self) -> Option<Fragment>;

@@ -239,18 +239,18 @@ impl Agent {
     }
 
     /// Handles a packet at a port. A packet without meaning for this end is ignored.
-    pub fn handle_packet(&mut self, now: Instant, port: u8, packet: &Packet) {
+    pub fn handle_packet(&mut self, now: Instant, port: u8, packet: Packet) {
         match (self, packet) {
-            (Self::StpSender(sender), Packet::Stp(pdu)) => sender.handle(now, pdu),
-            (Self::StpReceiver(receiver), Packet::Stp(pdu)) => receiver.handle(pdu),
-            (Self::SctpSender(sender), Packet::Sctp(chunk)) => sender.handle(now, port, chunk),
-            (Self::SctpReceiver(receiver), Packet::Sctp(chunk)) => receiver.handle(now, port, chunk),
-            (Self::TfrcSender(sender), Packet::Tfrc(pdu)) => sender.handle(now, pdu),
-            (Self::TfrcReceiver(receiver), Packet::Tfrc(pdu)) => receiver.handle(now, pdu),
-            (Self::AdmissionSender(sender), Packet::Admission(pdu)) => sender.handle(pdu),
-            (Self::AdmissionReceiver(receiver), Packet::Admission(pdu)) => receiver.handle(pdu),
-            (Self::Dtn(node), Packet::Dtn(pdu)) => node.handle(now, port, pdu),
-            (Self::Petra(node), Packet::Petra(pdu)) => node.handle(now, port, pdu),
+            (Self::StpSender(sender), Packet::Stp(pdu)) => sender.handle(now, &pdu),
+            (Self::StpReceiver(receiver), Packet::Stp(pdu)) => receiver.handle(&pdu),
+            (Self::SctpSender(sender), Packet::Sctp(chunk)) => sender.handle(now, port, &chunk),
+            (Self::SctpReceiver(receiver), Packet::Sctp(chunk)) => receiver.handle(now, port, &chunk),
+            (Self::TfrcSender(sender), Packet::Tfrc(pdu)) => sender.handle(now, &pdu),
+            (Self::TfrcReceiver(receiver), Packet::Tfrc(pdu)) => receiver.handle(now, &pdu),
+            (Self::AdmissionSender(sender), Packet::Admission(pdu)) => sender.handle(&pdu),
+            (Self::AdmissionReceiver(receiver), Packet::Admission(pdu)) => receiver.handle(&pdu),
+            (Self::Dtn(node), Packet::Dtn(pdu)) => node.handle(now, port, &pdu),
+            (Self::Petra(node), Packet::Petra(pdu)) => node.handle(now, port, &pdu),
             (Self::Datagrams(end), Packet::Datagram(datagram)) => end.handle(now, datagram),
             _ => {}
         }

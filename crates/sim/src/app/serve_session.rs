@@ -138,7 +138,7 @@ impl<M: Monitor> Simulation<M> {
         let index = usize::from(agent);
         self.note_at_end((id, index), &packet, Event::Received);
         let session = self.session(id);
-        session.bindings[index].agent.handle_packet(now, port, &packet);
+        session.bindings[index].agent.handle_packet(now, port, packet);
         let fresh = session.receiver().fresh_packets;
         let flow = &mut self.flows[id as usize];
         flow.counts.plain_packets = flow.counts.plain_packets.max(fresh);
