@@ -108,10 +108,12 @@ impl End {
         self.frames = [0; 2];
     }
 
+    /// Ends the connection and its streams.
     fn drop_connection(&mut self) {
         self.progress.srtt = self.smoothed_rtt().or(self.progress.srtt);
         let Some((handle, mut live)) = self.live.take() else { return };
         self.lost_before += live.path_stats(PathId::ZERO).map_or(0, |stats| stats.lost_packets);
+        self.streams.fail();
         if !live.is_drained() {
             self.endpoint.handle_event(handle, EndpointEvent::drained());
         }
@@ -165,7 +167,6 @@ impl End {
             let timed_out = matches!(reason, ConnectionError::TimedOut);
             self.progress.failed = Some(if timed_out { "timed out" } else { "reset" });
         }
-        self.streams.fail();
         self.drop_connection();
     }
 

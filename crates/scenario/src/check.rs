@@ -32,6 +32,8 @@ pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
     }
 }
 
+/// Smallest initial window of a QUIC flow in segments, the one that RFC 9002 recommends.
+const LEAST_QUIC_WINDOW: u32 = 10;
 /// Keys of a `tcp` table that QUIC uses, too.
 const KEYS_OF_QUIC: [&str; 4] = ["mss", "header", "initial-window", "receive-window"];
 /// Smallest full packet of a path that carries QUIC, IP and UDP headers included (RFC 9000, section 14).
@@ -240,10 +242,21 @@ impl Checker<'_> {
             self.mistake(format!("{path}.cc"), found, &names.collect::<Vec<_>>().join(", "));
         }
         self.options_of_tcp(path);
+        self.initial_window_of_quic(path, flow);
         let packet = flow.sender.mss + flow.header_bytes;
         if packet < LEAST_QUIC_PACKET {
             let found = format!("{packet} bytes for a packet with its headers, over QUIC");
             self.mistake(format!("{path}.tcp.mss"), found, "packets of at least 1228 bytes");
+        }
+    }
+
+    /// Refuses an initial window in which the handshake of the QUIC stack can lock itself: padded ACKs of its first packets count as
+    /// in flight until it ends.
+    fn initial_window_of_quic(&mut self, path: &str, flow: &FlowGroup) {
+        let segments = flow.sender.initial_window.segments(flow.sender.mss);
+        if segments < LEAST_QUIC_WINDOW {
+            let found = format!("{segments} segments over QUIC");
+            self.mistake(format!("{path}.tcp.initial-window"), found, "at least 10 segments");
         }
     }
 

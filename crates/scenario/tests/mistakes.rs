@@ -589,6 +589,11 @@ fn what_does_not_fit_quic_is_refused() {
     let text = quic("tcp = { mss = \"1448 bytes\", undo = false }");
     assert!(text.contains("flow.bulk.tcp.undo: found an option of TCP for a flow over QUIC"), "{text}");
     assert!(text.contains("accepted: mss, header, initial-window, receive-window"), "{text}");
+    let text = quic("tcp = { mss = \"1448 bytes\", initial-window = \"2 segments\" }");
+    assert!(
+        text.contains("initial-window: found 2 segments over QUIC, accepted: at least 10 segments"),
+        "{text}"
+    );
     let text = message("cc = \"reno\"", "cc = \"quic:cubic\"");
     assert!(text.contains("flow.bulk.cc: found \"quic:cubic\" without QUIC"), "{text}");
     let text = quic(&format!("cc = {{ name = \"quic:cubic\", beta = 0.7 }}\n{full}"));

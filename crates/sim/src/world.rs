@@ -468,6 +468,11 @@ fn check_traffic(group: &FlowGroup) -> Result<(), BuildError> {
         {
             refuse("QUIC needs room for packets of 1228 bytes")
         }
+        _ if group.transport == Transport::Quic
+            && group.sender.initial_window.segments(group.sender.mss) < 10 =>
+        {
+            refuse("QUIC needs an initial window of 10 segments")
+        }
         Traffic::File { bytes: 0 } => refuse("a file holds at least one byte"),
         Traffic::Pages { bytes: 0, .. } => refuse("a page holds at least one byte"),
         Traffic::Cbr { rate, .. } if rate.bps() == 0 => refuse("the rate is zero"),

@@ -309,6 +309,7 @@ impl Dice {
         let (mut sender, mut options) = (sender, options);
         if transport == Transport::Quic {
             sender.mss = apart.between(1_188, 1_448) as u32;
+            sender.initial_window = apart.pick(&[InitialWindow::Segments(30), InitialWindow::Rfc6928]);
             let never = matches!(traffic, Traffic::File { .. }) || apart.one_in(2);
             let idle_timeout = (!never).then(|| apart.millis(1_000, 30_000));
             options.quic = datagram::Options { resumes: apart.one_in(2), idle_timeout };

@@ -253,8 +253,7 @@ impl World {
 /// The ends of a QUIC connection.
 fn quic_pair(group: &FlowGroup, flow: &Flow) -> Result<[Agent; 2], BuildError> {
     let packet = group.sender.mss + group.header_bytes;
-    // The smallest window of RFC 9002, section 7.2.
-    let segments = group.sender.initial_window.segments(group.sender.mss).max(2);
+    let segments = group.sender.initial_window.segments(group.sender.mss);
     let seed = flow.seeds.clone().bits();
     let control = match stack_control(&group.cc) {
         Some(StackControl::Cubic) => quic::Control::StackCubic,
