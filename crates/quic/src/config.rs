@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use bentpipe_transports::datagram::Options;
 use noq_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
-use noq_proto::{
-    ClientConfig, IdleTimeout, MtuDiscoveryConfig, NoneTokenStore, ServerConfig, TransportConfig, VarInt,
-};
+use noq_proto::{ClientConfig, IdleTimeout, NoneTokenStore, ServerConfig, TransportConfig, VarInt};
 
 use crate::control::Factory;
 use crate::crypto::{self, Limits};
@@ -47,7 +45,7 @@ pub struct Config {
     pub initial_window: u64,
     /// Bytes of a segment, the unit of windows in traces.
     pub segment: u32,
-    /// Largest UDP payload of the path, at least [`crate::LEAST_PAYLOAD`]. An end starts with that one and discovers this one.
+    /// Largest UDP payload of the path, at least [`crate::LEAST_PAYLOAD`]. All full packets have it.
     pub payload: u16,
     /// Receive window of a stream and of the connection, in bytes.
     pub receive_window: u64,
@@ -83,9 +81,8 @@ impl Config {
         config.max_concurrent_bidi_streams(STREAMS.into()).max_concurrent_uni_streams(MESSAGES.into());
         let idle = self.options.idle_timeout.map(|timeout| varint(timeout.as_nanos() / 1_000_000));
         config.max_idle_timeout(idle.map(IdleTimeout::from));
-        let mut discovery = MtuDiscoveryConfig::default();
-        discovery.upper_bound(self.payload);
-        config.mtu_discovery_config(Some(discovery));
+        // The path MTU is known. A probe of it during the handshake would be in flight until its end, and could prevent that end.
+        config.initial_mtu(self.payload).mtu_discovery_config(None);
         let watch = Watch { inner: self.controller(), seen };
         config.congestion_controller_factory(Arc::new(watch));
         config.enable_segmentation_offload(false);

@@ -234,7 +234,7 @@ impl End {
         let segments = |bytes: u64| bytes as f64 / f64::from(self.segment);
         let own = self.algorithm().map(|algorithm| lock(&algorithm).state());
         let ssthresh = metrics.ssthresh.filter(|bytes| *bytes < u64::MAX).map_or(f64::INFINITY, segments);
-        let scale = f64::from(crate::LEAST_PAYLOAD) / f64::from(self.segment);
+        let scale = self.payload as f64 / f64::from(self.segment);
         Some(WindowState {
             cwnd: segments(metrics.congestion_window),
             ssthresh: own.map_or(ssthresh, |own| own.ssthresh * scale),

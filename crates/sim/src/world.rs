@@ -457,7 +457,7 @@ pub(crate) fn with_receiver_half(receiver: &Arc<Config>, sender: &Config) -> Arc
 }
 
 /// Smallest full packet of a path that carries QUIC, with IP and UDP headers (RFC 9000, section 14).
-const LEAST_QUIC_PACKET: u32 = bentpipe_quic::LEAST_PAYLOAD as u32 + 28;
+const LEAST_QUIC_PACKET: u32 = 1228;
 
 fn check_traffic(group: &FlowGroup) -> Result<(), BuildError> {
     let refuse = |what| Err(BuildError::Traffic { flow: group.name.clone(), what });

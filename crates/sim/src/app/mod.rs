@@ -2,6 +2,7 @@
 
 pub(crate) mod application;
 mod flow;
+mod quic_ends;
 mod serve_client;
 mod serve_requests;
 mod serve_session;

@@ -5,24 +5,18 @@ use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::Algorithm;
-use bentpipe_cc::packets::Settings;
-use bentpipe_quic as quic;
 use bentpipe_scenario::{
-    FlowGroup, LinkId, Name, NodeId, NodeKind, Scenario, StackControl, Topology, Traffic, Transport, initial,
-    stack_control,
+    FlowGroup, LinkId, Name, NodeId, NodeKind, Scenario, Topology, Traffic, Transport, initial,
 };
 use bentpipe_tcp::ReceiveWindow;
-use bentpipe_traffic::Interest;
 use bentpipe_transports::dtn::{self, Contacts, Convergence, Hop};
 use bentpipe_transports::petra::{self, Layer, Place, RelayConfig};
 use bentpipe_transports::{Agent, Config, admission, sctp, stp, tfrc};
 
 use crate::BuildError;
+use crate::app::quic_ends;
 use crate::app::session::{Binding, Port, Session, Way};
 use crate::world::{Flow, World, receiver_config};
-
-/// Bytes of the headers in front of a QUIC packet.
-const UDP_AND_IP_HEADERS: u32 = 28;
 
 impl World {
     /// The session of flow `index` of a group, if its transport needs one.
@@ -60,7 +54,7 @@ impl World {
                 Agent::SctpSender(sctp::Sender::new(config, group.options.sctp, paths)),
                 Agent::SctpReceiver(sctp::Receiver::new(config)),
             ],
-            Transport::Quic => quic_pair(group, flow)?,
+            Transport::Quic => quic_ends::pair(group, flow)?,
         };
         let second = self.second_path(topology, (group, index), flow)?;
         let bindings = pair.into_iter().enumerate().map(|(side, agent)| {
@@ -248,40 +242,6 @@ impl World {
         }
         Ok(ways)
     }
-}
-
-/// The ends of a QUIC connection.
-fn quic_pair(group: &FlowGroup, flow: &Flow) -> Result<[Agent; 2], BuildError> {
-    let packet = group.sender.mss + group.header_bytes;
-    let segments = group.sender.initial_window.segments(group.sender.mss);
-    let seed = flow.seeds.clone().bits();
-    let control = match stack_control(&group.cc) {
-        Some(StackControl::Cubic) => quic::Control::StackCubic,
-        Some(StackControl::NewReno) => quic::Control::StackNewReno,
-        None => {
-            let memory = flow.configs[0].memory.clone();
-            let settings = Settings { initial_window: segments, seed, memory, ..Settings::default() };
-            let factory = quic::Factory::new(group.sender.cc.clone(), settings);
-            quic::Control::Own(
-                factory.map_err(|refused| BuildError::Algorithm { flow: group.name.clone(), refused })?,
-            )
-        }
-    };
-    let config = quic::Config {
-        control,
-        initial_window: u64::from(segments) * u64::from(quic::LEAST_PAYLOAD),
-        payload: (packet - UDP_AND_IP_HEADERS).min(u32::from(u16::MAX)) as u16,
-        receive_window: group.receiver.receive_window.limit(),
-        options: group.options.quic,
-        segment: group.sender.mss,
-        seed,
-    };
-    // The side that asks connects, as with TCP.
-    let mut sides = [quic::Side::Client, quic::Side::Server];
-    if flow.application.interest() == Interest::Everything {
-        sides.reverse();
-    }
-    Ok(sides.map(|side| Agent::Datagrams(Box::new(quic::End::new(side, &config)))))
 }
 
 /// Default store of a relay entity, in bytes: for the longest hop between two relay entities, or for the longest hop of all.
