@@ -34,6 +34,7 @@ fn protocol(group: &FlowGroup) -> Option<(Protocol, u32)> {
     match group.transport {
         Transport::Tcp => None,
         Transport::Udp => Some((Protocol::Udp, group.headers_on_wire())),
+        Transport::Quic => Some((Protocol::Udp, IP_HEADER)),
         Transport::Sctp => Some((Protocol::Sctp, IP_HEADER)),
         Transport::Tfrc => other("TFRC"),
         Transport::Admission => other("datagrams with admission by probes"),

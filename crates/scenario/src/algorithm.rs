@@ -83,6 +83,43 @@ fn with_recoveries(name: &str) -> Vec<String> {
     RECOVERIES.iter().map(|(recovery, _)| format!("{law}+{recovery}")).collect()
 }
 
+/// Congestion controls of the QUIC stack, for flows over `quic`.
+const OF_QUIC: &[(&str, StackControl)] =
+    &[("quic:cubic", StackControl::Cubic), ("quic:newreno", StackControl::NewReno)];
+
+/// A congestion control of the QUIC stack itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StackControl {
+    /// CUBIC (RFC 9438).
+    Cubic,
+    /// NewReno (RFC 9002).
+    NewReno,
+}
+
+/// Returns the congestion control of the QUIC stack with this name.
+pub fn stack_control(name: &str) -> Option<StackControl> {
+    OF_QUIC.iter().find(|(known, _)| *known == name).map(|(_, control)| *control)
+}
+
+/// Returns the names of the congestion controls of the QUIC stack.
+pub fn stack_controls() -> impl Iterator<Item = &'static str> {
+    OF_QUIC.iter().map(|(name, _)| *name)
+}
+
+/// Checks the name of a flow's congestion control.
+///
+/// # Errors
+/// [`Error::UnknownAlgorithm`] with the known names.
+pub(crate) fn check_flow_cc(name: &str) -> Result<(), Error> {
+    match resolve_cc(name) {
+        Err(Error::UnknownAlgorithm { name, known }) if stack_control(&name).is_none() => {
+            let stack = stack_controls().map(str::to_owned);
+            Err(Error::UnknownAlgorithm { name, known: known.into_iter().chain(stack).collect() })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Returns every name that [`resolve_cc`] accepts, without recoveries.
 pub fn algorithm_names() -> Vec<String> {
     let registered = REGISTRY.iter().map(|entry| entry.name);

@@ -1,9 +1,11 @@
 //! Checks that involve more than one key: consistency of a world's parts.
 
+use bentpipe_cc::packets::{PacketControl, Settings, supported};
 use bentpipe_net::{ConfigError, LinkConfig};
 use bentpipe_orbit::OrbitError;
 use bentpipe_traffic::{adaptive, on_off};
 
+use crate::algorithm::{algorithm_names, stack_control, stack_controls};
 use crate::describe::{TRANSPORTS, kind_of};
 use crate::error::{Mistake, Place};
 use crate::form::Report;
@@ -30,6 +32,12 @@ pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
     }
 }
 
+/// Smallest initial window of a QUIC flow in segments, the one that RFC 9002 recommends.
+const LEAST_QUIC_WINDOW: u32 = 10;
+/// Keys of a `tcp` table that QUIC uses, too.
+const KEYS_OF_QUIC: [&str; 4] = ["mss", "header", "initial-window", "receive-window"];
+/// Smallest full packet of a path that carries QUIC, IP and UDP headers included (RFC 9000, section 14).
+const LEAST_QUIC_PACKET: u32 = 1228;
 /// Maximum number of computation steps for satellite positions.
 const MOST_STEPS: u64 = 1_000_000;
 /// Maximum number of satellites, above all known plans.
@@ -184,6 +192,7 @@ impl Checker<'_> {
             let accepted = carriers.iter().map(name).collect::<Vec<_>>().join(", ");
             self.mistake(format!("{path}.transport"), found, &accepted);
         }
+        self.congestion_control(path, flow);
         let tcp_header = format!("{path}.tcp.header");
         if flow.transport == Transport::Udp
             && self.root.as_table().is_some_and(|root| root.find(&tcp_header).is_some())
@@ -211,6 +220,60 @@ impl Checker<'_> {
             let dtn = &flow.options.dtn;
             let found = format!("{} bytes for bundles of {}", dtn.store_bytes, dtn.bundle_bytes);
             self.mistake(format!("{path}.transport.store"), found, "room for a bundle");
+        }
+    }
+
+    /// Checks that the transport has the congestion control, and room for the smallest packet of QUIC.
+    fn congestion_control(&mut self, path: &str, flow: &FlowGroup) {
+        let is_of_stack = stack_control(&flow.cc).is_some();
+        if flow.transport != Transport::Quic {
+            if is_of_stack {
+                let accepted = format!("{}, or transport = \"quic\"", algorithm_names().join(", "));
+                self.mistake(format!("{path}.cc"), format!("\"{}\" without QUIC", flow.cc), &accepted);
+            }
+            return;
+        }
+        let refused = PacketControl::new(&flow.sender.sender.cc, &Settings::default()).err();
+        let refused = refused.map(|refused| refused.to_string());
+        let recovery =
+            flow.cc.contains('+').then(|| format!("\"{}\": QUIC has its own loss recovery", flow.cc));
+        if let Some(found) = refused.or(recovery).filter(|_| !is_of_stack) {
+            let names = supported().map(|entry| entry.name).chain(stack_controls());
+            self.mistake(format!("{path}.cc"), found, &names.collect::<Vec<_>>().join(", "));
+        }
+        self.options_of_tcp(path);
+        self.initial_window_of_quic(path, flow);
+        let packet = flow.sender.mss + flow.header_bytes;
+        if packet < LEAST_QUIC_PACKET {
+            let found = format!("{packet} bytes for a packet with its headers, over QUIC");
+            self.mistake(format!("{path}.tcp.mss"), found, "packets of at least 1228 bytes");
+        }
+    }
+
+    /// Refuses an initial window in which the handshake of the QUIC stack can lock itself: padded ACKs of its first packets count as
+    /// in flight until it ends.
+    fn initial_window_of_quic(&mut self, path: &str, flow: &FlowGroup) {
+        let segments = flow.sender.sender.initial_window.segments(flow.sender.mss);
+        if segments < LEAST_QUIC_WINDOW {
+            let found = format!("{segments} segments over QUIC");
+            self.mistake(format!("{path}.tcp.initial-window"), found, "at least 10 segments");
+        }
+    }
+
+    /// Refuses keys of a flow's own `tcp` tables that QUIC has no use for. Defaults for all flows may have them.
+    fn options_of_tcp(&mut self, path: &str) {
+        for table in ["tcp", "receiver.tcp"].map(|table| format!("{path}.{table}")) {
+            let entry = self.root.as_table().and_then(|root| root.find(&table));
+            let entries = entry.and_then(|entry| entry.node.as_table()).map(|table| &table.entries);
+            let keys = entries.into_iter().flatten().map(|entry| entry.key.clone());
+            for key in keys.filter(|key| !KEYS_OF_QUIC.contains(&key.as_str())).collect::<Vec<_>>() {
+                let accepted = KEYS_OF_QUIC.join(", ");
+                self.mistake(
+                    format!("{table}.{key}"),
+                    "an option of TCP for a flow over QUIC".to_owned(),
+                    &accepted,
+                );
+            }
         }
     }
 

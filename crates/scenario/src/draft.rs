@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::algorithm::resolve_cc;
+use crate::algorithm::check_flow_cc;
 use crate::buffer;
 use crate::check::check;
 use crate::deployment::{Class, Deployment};
@@ -125,7 +125,7 @@ impl Draft {
 
     /// Sets the algorithm of the `wanted` flow groups that are not `fixed`. Returns true if there was one.
     fn give_cc(&mut self, name: &str, wanted: impl Fn(&Table) -> bool) -> Result<bool, Error> {
-        resolve_cc(name)?;
+        check_flow_cc(name)?;
         let place = cc_argument(name);
         let root = self.root.table_mut(&place);
         let mut given = false;

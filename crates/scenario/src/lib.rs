@@ -42,7 +42,10 @@ mod topology;
 mod tree;
 mod unit;
 
-pub use algorithm::{algorithm_names, bring_algorithms, own_algorithms, registered_algorithms, resolve_cc};
+pub use algorithm::{
+    StackControl, algorithm_names, bring_algorithms, own_algorithms, registered_algorithms, resolve_cc,
+    stack_control, stack_controls,
+};
 pub use builtin::{Summary, builtin, builtin_text, list, load};
 pub use connection::{changed_config, connection_config};
 pub use draft::Draft;

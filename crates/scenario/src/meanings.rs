@@ -180,6 +180,7 @@ const KINDS: &[(&str, &[Meaning])] = &[
             ("sctp", "an SCTP association"),
             ("dtn", "bundles from node to node (RFC 5050)"),
             ("petra", "PETRA: an end-to-end layer over one lower layer per hop"),
+            ("quic", "a QUIC connection with the algorithm `cc`"),
         ],
     ),
     (
@@ -599,6 +600,8 @@ const KEYS: &[Meaning] = &[
         "transport[petra].rate",
         "STP's rate between relay entities. `share`: 99 % of the slowest link divided by its PETRA flows. Required in a constellation",
     ),
+    ("zero-rtt", "True: connections continue an earlier one, and the first flight carries data"),
+    ("idle-timeout", "Time without arrivals that ends a connection"),
     ("esp", "Encryption of the flow from host to host (RFC 4303)"),
     ("esp.kind", "Knowledge of nodes on the path"),
     ("esp.overhead", "Bytes added to each packet; 56 is tunnel mode with AES-GCM"),

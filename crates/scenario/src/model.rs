@@ -370,6 +370,8 @@ pub enum Transport {
     Dtn,
     /// PETRA: units from host to host, over a lower layer per hop between relay entities.
     Petra,
+    /// A QUIC connection.
+    Quic,
 }
 
 /// Traffic of a flow's application.
@@ -442,13 +444,16 @@ pub enum Traffic {
 impl Traffic {
     /// Returns the transports that can carry it, the default first.
     pub fn carriers(&self) -> &'static [Transport] {
-        use Transport::{Admission, Dtn, Petra, Sctp, Stp, Tcp, Tfrc, Udp};
+        use Transport::{Admission, Dtn, Petra, Quic, Sctp, Stp, Tcp, Tfrc, Udp};
         match self {
-            Self::Bulk => &[Tcp, Tfrc, Stp, Sctp, Dtn, Petra],
-            Self::File { .. } => &[Tcp, Stp, Sctp, Dtn, Petra],
-            Self::Pages { .. } | Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Tcp],
-            Self::Video { .. } | Self::Frames { .. } => &[Tcp, Udp, Tfrc, Admission, Stp, Sctp, Dtn, Petra],
-            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Admission, Stp, Sctp, Dtn, Petra],
+            Self::Bulk => &[Tcp, Tfrc, Stp, Sctp, Dtn, Petra, Quic],
+            Self::File { .. } => &[Tcp, Stp, Sctp, Dtn, Petra, Quic],
+            Self::Pages { .. } => &[Tcp],
+            Self::Web(_) | Self::Adaptive(_) | Self::Ftp(_) => &[Tcp, Quic],
+            Self::Video { .. } | Self::Frames { .. } => {
+                &[Tcp, Udp, Tfrc, Admission, Stp, Sctp, Dtn, Petra, Quic]
+            }
+            Self::Cbr { .. } | Self::OnOff(_) => &[Udp, Tcp, Tfrc, Admission, Stp, Sctp, Dtn, Petra, Quic],
             Self::Voice { .. } => &[Udp, Admission],
         }
     }

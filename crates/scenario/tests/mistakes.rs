@@ -434,7 +434,7 @@ fn transports_that_cannot_be() {
         ),
         (
             "\"bulk\"\ntransport = \"dup\"",
-            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\", \"admission\", \"stp\", \"sctp\", \"dtn\", \"petra\"; did you mean \"udp\"?",
+            "found \"dup\", accepted: \"tcp\", \"udp\", \"tfrc\", \"admission\", \"stp\", \"sctp\", \"dtn\", \"petra\", \"quic\"; did you mean \"udp\"?",
         ),
         (
             "\"bulk\"\ntransport = { kind = \"dtn\", bundle = \"1 MB\", store = \"100 kB\" }",
@@ -573,4 +573,37 @@ fn what_nobody_reads_to_its_end_is_cut() {
     assert!(message.len() < 2000 && message.contains("(200000 bytes in all)"), "{} bytes", message.len());
     let message = read(&format!("duration = {}\n", "x".repeat(200_000))).unwrap_err();
     assert!(message.len() < 10_000, "{} bytes", message.len());
+}
+
+#[test]
+fn what_does_not_fit_quic_is_refused() {
+    let quic = |more: &str| message("cc = \"reno\"", &format!("transport = \"quic\"\n{more}"));
+    let full = "tcp = { mss = \"1448 bytes\" }";
+    let text = quic(&format!("cc = \"peach\"\n{full}"));
+    assert!(text.contains("flow.bulk.cc: found `peach` does not run over a packet transport"), "{text}");
+    assert!(text.contains("quic:cubic, quic:newreno"), "{text}");
+    let text = quic(&format!("cc = \"cubic+sack\"\n{full}"));
+    assert!(text.contains("found \"cubic+sack\": QUIC has its own loss recovery"), "{text}");
+    let text = quic("cc = \"cubic\"");
+    assert!(text.contains("tcp.mss: found 1052 bytes for a packet with its headers, over QUIC"), "{text}");
+    let text = quic("tcp = { mss = \"1448 bytes\", undo = false }");
+    assert!(text.contains("flow.bulk.tcp.undo: found an option of TCP for a flow over QUIC"), "{text}");
+    assert!(text.contains("accepted: mss, header, initial-window, receive-window"), "{text}");
+    let text = quic("tcp = { mss = \"1448 bytes\", initial-window = \"2 segments\" }");
+    assert!(
+        text.contains("initial-window: found 2 segments over QUIC, accepted: at least 10 segments"),
+        "{text}"
+    );
+    let text = message("cc = \"reno\"", "cc = \"quic:cubic\"");
+    assert!(text.contains("flow.bulk.cc: found \"quic:cubic\" without QUIC"), "{text}");
+    let text = quic(&format!("cc = {{ name = \"quic:cubic\", beta = 0.7 }}\n{full}"));
+    assert!(text.contains("flow.bulk.cc.beta: found an unknown key"), "{text}");
+}
+
+#[test]
+fn the_controls_of_the_quic_stack_are_names_of_flows_over_quic() {
+    let flow = "transport = { kind = \"quic\", zero-rtt = true }\ncc = \"quic:newreno\"\ntcp = { mss = \"1448 bytes\" }";
+    let scenario = read(&world_with("cc = \"reno\"", flow)).unwrap();
+    assert_eq!(scenario.flows[0].cc, "quic:newreno");
+    assert!(scenario.flows[0].options.quic.resumes);
 }

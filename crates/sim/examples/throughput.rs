@@ -13,12 +13,13 @@ mod common;
 mod steady;
 
 use std::fs;
+use std::sync::Arc;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::{Algorithm, CongestionControl, Custom, Start};
-use bentpipe_scenario::{Idle, Scenario, Traffic};
+use bentpipe_scenario::{Idle, Scenario, Traffic, Transport};
 use bentpipe_sim::{RunOptions, run};
-use bentpipe_tcp::{ReceiveWindow, Recovery};
+use bentpipe_tcp::{Config, ReceiveWindow, Recovery};
 use steady::{LARGE, Steady};
 
 /// CPU time of this process in user mode, in seconds.
@@ -77,6 +78,22 @@ fn wide(loss: f64, duration: Duration) -> Scenario {
     common::Dumbbell::geo(1, (gbps, gbps), 2 * LARGE).with_loss(loss).scenario(duration, vec![bulk])
 }
 
+/// Twenty flows in packets of 1500 bytes over a transport.
+fn full_packets(transport: Transport, cc: &str) -> Scenario {
+    let mut scenario = common::geo_bulk(20, Rate::from_mbps(40), Duration::from_secs(40));
+    let flow = &mut scenario.flows[0];
+    let receive_window = ReceiveWindow::Fixed(1 << 20);
+    let cubic = Algorithm::from_name("cubic").expect("a registered algorithm");
+    let config = Config::clone(&flow.sender).with(|config| {
+        config.mss = 1448;
+        config.receiver.receive_window = receive_window;
+    });
+    let sender = config.clone().with(|config| config.sender.cc = cubic);
+    (flow.sender, flow.receiver) = (Arc::new(sender), Arc::new(config));
+    (flow.transport, flow.header_bytes, flow.cc) = (transport, 52, cc.to_owned());
+    scenario
+}
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     // The memory of the program itself, measured with a small world.
@@ -100,6 +117,8 @@ fn main() {
         ("20000", dumbbells(20_000)),
         ("69000", (wide(0.0, secs(40)), 1)),
         ("69000-loss", (wide(0.01, secs(40)), 1)),
+        ("20-tcp", (full_packets(Transport::Tcp, "cubic"), 4)),
+        ("20-quic", (full_packets(Transport::Quic, "quic:cubic"), 4)),
         ("20000-slow", (common::geo_bulk(20_000, Rate::from_mbps(1000), secs(55)), 1)),
     ];
     for (name, (scenario, seeds)) in worlds {

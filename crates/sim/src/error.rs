@@ -1,3 +1,4 @@
+use bentpipe_cc::packets::Refused;
 use bentpipe_net::ConfigError;
 use bentpipe_scenario::TopologyError;
 
@@ -37,6 +38,14 @@ pub enum BuildError {
         flow: String,
         /// Name of the node.
         node: String,
+    },
+    /// The algorithm of a flow does not run over its transport.
+    #[error("flow.{flow}: {refused}")]
+    Algorithm {
+        /// Name of the flow group.
+        flow: String,
+        /// The reason.
+        refused: Refused,
     },
     /// A flow whose traffic cannot be sent.
     #[error("flow.{flow}: {what}")]

@@ -458,10 +458,23 @@ pub(crate) fn with_receiver_half(receiver: &Arc<Config>, sender: &Config) -> Arc
     }
 }
 
+/// Smallest full packet of a path that carries QUIC, with IP and UDP headers (RFC 9000, section 14).
+const LEAST_QUIC_PACKET: u32 = 1228;
+
 fn check_traffic(group: &FlowGroup) -> Result<(), BuildError> {
     let refuse = |what| Err(BuildError::Traffic { flow: group.name.clone(), what });
     match group.traffic {
         _ if group.sender.mss == 0 || group.receiver.mss == 0 => refuse("a segment holds at least one byte"),
+        _ if group.transport == Transport::Quic
+            && group.sender.mss + group.header_bytes < LEAST_QUIC_PACKET =>
+        {
+            refuse("QUIC needs room for packets of 1228 bytes")
+        }
+        _ if group.transport == Transport::Quic
+            && group.sender.sender.initial_window.segments(group.sender.mss) < 10 =>
+        {
+            refuse("QUIC needs an initial window of 10 segments")
+        }
         Traffic::File { bytes: 0 } => refuse("a file holds at least one byte"),
         Traffic::Pages { bytes: 0, .. } => refuse("a page holds at least one byte"),
         Traffic::Cbr { rate, .. } if rate.bps() == 0 => refuse("the rate is zero"),

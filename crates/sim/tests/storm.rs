@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rate, Rng, Segment};
+use bentpipe_cc::packets::{PacketControl, Settings};
 use bentpipe_cc::{Algorithm, REGISTRY};
 use bentpipe_mac::{
     Access, AlohaConfig, CfDamaConfig, CrdsaConfig, DamaConfig, Frame, RequestStrategy, SlottedAlohaConfig,
@@ -36,7 +37,7 @@ use bentpipe_traffic::on_off::Spacing;
 use bentpipe_traffic::{adaptive, browser, fetch, on_off, voice, web};
 use bentpipe_transports::dtn::{self, Convergence, RouterConfig};
 use bentpipe_transports::petra::{self, RelayConfig};
-use bentpipe_transports::{Options, admission, sctp, stp};
+use bentpipe_transports::{Options, admission, datagram, sctp, stp};
 use bentpipe_weather::{Modem, SlantPath, Weather};
 use common::{Dumbbell, flows, links, under_satellites};
 
@@ -290,13 +291,26 @@ impl Dice {
     fn flow_group(&mut self, name: &str, traffic: Traffic) -> FlowGroup {
         let common = self.common_tcp();
         let (sender, receiver) = (self.tcp(&common), self.tcp(&common));
-        let transport = self.pick(traffic.carriers());
+        let carriers = traffic.carriers();
+        let others: Vec<_> = carriers.iter().copied().filter(|carrier| *carrier != Transport::Quic).collect();
+        let transport = self.pick(&others);
         let options = self.options();
         // A random stream of its own, so that the other worlds stay unchanged.
         let mut apart = Self(Rng::stream(self.0.clone().bits(), "encryption"));
         let reveals = apart.pick(&[Reveals::Nothing, Reveals::Hashes(8), Reveals::Mapping]);
+        let quic = carriers.contains(&Transport::Quic) && apart.one_in(5);
+        let transport = if quic { Transport::Quic } else { transport };
+        let (mut sender, mut options) = (sender, options);
+        if transport == Transport::Quic {
+            sender.mss = apart.between(1_188, 1_448) as u32;
+            sender.sender.initial_window = apart.pick(&[InitialWindow::Segments(30), InitialWindow::Rfc6928]);
+            let never = matches!(traffic, Traffic::File { .. }) || apart.one_in(2);
+            let idle_timeout = (!never).then(|| apart.millis(1_000, 30_000));
+            options.quic = datagram::Options { resumes: apart.one_in(2), idle_timeout };
+        }
+        let runs = PacketControl::new(&sender.sender.cc, &Settings::default()).is_ok();
         let encrypts = apart.one_in(6) && transport == Transport::Tcp;
-        FlowGroup {
+        let group = FlowGroup {
             options,
             esp: encrypts.then_some(Esp { reveals, overhead_bytes: 56 }),
             plain_receiver: apart.one_in(6),
@@ -306,7 +320,10 @@ impl Dice {
             stagger: self.millis(0, 2_000),
             header_bytes: self.pick(&[40, 52]),
             ..flows(name, self.between(1, 3) as u32, traffic, sender)
-        }
+        };
+        let cc =
+            if transport == Transport::Quic && !runs { "quic:cubic".to_owned() } else { group.cc.clone() };
+        FlowGroup { cc, ..group }
     }
 
     /// What flows choose of transports that are not TCP. Bundles over bare datagrams are small enough to arrive now and then.
@@ -337,7 +354,14 @@ impl Dice {
             probe: apart.millis(100, 3_000),
             threshold: apart.magnitude(1e-3, 1.0),
         };
-        Options { admission, stp, sctp: sctp::Options { unordered: self.one_in(2) }, dtn, petra }
+        Options {
+            admission,
+            stp,
+            sctp: sctp::Options { unordered: self.one_in(2) },
+            dtn,
+            petra,
+            ..Options::default()
+        }
     }
 
     /// Traffic that never ends.

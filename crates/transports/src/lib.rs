@@ -9,6 +9,7 @@
 
 pub mod admission;
 mod counts;
+pub mod datagram;
 pub mod dtn;
 mod outbox;
 pub mod petra;
@@ -19,7 +20,7 @@ pub mod stp;
 mod tcp_end;
 pub mod tfrc;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::{Duration, Instant, WindowState};
 
 pub use outbox::{Fragment, Message};
 
@@ -50,6 +51,8 @@ pub struct Options {
     pub dtn: dtn::Policy,
     /// Options of [`petra`].
     pub petra: petra::Options,
+    /// Options of QUIC.
+    pub quic: datagram::Options,
 }
 
 /// Packet between agents.
@@ -67,6 +70,8 @@ pub enum Packet {
     Admission(admission::Pdu),
     /// Packet of [`petra`].
     Petra(Box<petra::Pdu>),
+    /// A UDP datagram of [`datagram`].
+    Datagram(datagram::Datagram),
 }
 
 impl Packet {
@@ -79,6 +84,7 @@ impl Packet {
             Self::Tfrc(pdu) => pdu.bytes(),
             Self::Admission(pdu) => pdu.bytes(),
             Self::Petra(pdu) => pdu.bytes(),
+            Self::Datagram(datagram) => datagram.bytes(),
         }
     }
 
@@ -96,6 +102,7 @@ impl Packet {
             Self::Tfrc(pdu) => pdu.is_data(),
             Self::Admission(pdu) => pdu.is_data(),
             Self::Petra(pdu) => pdu.is_data(),
+            Self::Datagram(datagram) => datagram.is_data,
         }
     }
 }
@@ -157,6 +164,8 @@ pub enum Agent {
     Dtn(Box<dtn::Node>),
     /// Any agent of [`petra`].
     Petra(Box<petra::Node>),
+    /// Any end of [`datagram`].
+    Datagrams(Box<dyn datagram::DatagramEnd>),
 }
 
 macro_rules! each {
@@ -172,6 +181,7 @@ macro_rules! each {
             Agent::AdmissionReceiver($agent) => $call,
             Agent::Dtn($agent) => $call,
             Agent::Petra($agent) => $call,
+            Agent::Datagrams($agent) => $call,
         }
     };
 }
@@ -186,6 +196,7 @@ impl Agent {
             Self::AdmissionSender(sender) => sender.write(message),
             Self::Dtn(source) => source.write(now, message),
             Self::Petra(source) => source.write(now, message),
+            Self::Datagrams(end) => end.write(now, message),
             Self::StpReceiver(_)
             | Self::SctpReceiver(_)
             | Self::TfrcReceiver(_)
@@ -193,6 +204,29 @@ impl Agent {
                 debug_assert!(false, "a receiver has nothing to send");
             }
         }
+    }
+
+    /// Sends a request at the end of a client.
+    pub fn ask(&mut self, now: Instant, request: datagram::Request) {
+        match self {
+            Self::Datagrams(end) => end.ask(now, request),
+            _ => debug_assert!(false, "this transport carries no requests"),
+        }
+    }
+
+    /// Returns the next event of a reply at the end of a client.
+    pub fn poll_reply(&mut self) -> Option<datagram::Reply> {
+        if let Self::Datagrams(end) = self { end.poll_reply() } else { None }
+    }
+
+    /// Takes the last round-trip sample of a datagram end, with the smoothed round-trip time after it.
+    pub fn take_rtt(&mut self) -> Option<(Duration, Duration)> {
+        if let Self::Datagrams(end) = self { end.take_rtt() } else { None }
+    }
+
+    /// Returns the state of the congestion control of a datagram end if it has changed since the last call.
+    pub fn take_window(&mut self) -> Option<WindowState> {
+        if let Self::Datagrams(end) = self { end.take_window() } else { None }
     }
 
     /// Marks the end of the data at the sending end. Transports without connections ignore it.
@@ -205,18 +239,19 @@ impl Agent {
     }
 
     /// Handles a packet at a port. A packet without meaning for this end is ignored.
-    pub fn handle_packet(&mut self, now: Instant, port: u8, packet: &Packet) {
+    pub fn handle_packet(&mut self, now: Instant, port: u8, packet: Packet) {
         match (self, packet) {
-            (Self::StpSender(sender), Packet::Stp(pdu)) => sender.handle(now, pdu),
-            (Self::StpReceiver(receiver), Packet::Stp(pdu)) => receiver.handle(pdu),
-            (Self::SctpSender(sender), Packet::Sctp(chunk)) => sender.handle(now, port, chunk),
-            (Self::SctpReceiver(receiver), Packet::Sctp(chunk)) => receiver.handle(now, port, chunk),
-            (Self::TfrcSender(sender), Packet::Tfrc(pdu)) => sender.handle(now, pdu),
-            (Self::TfrcReceiver(receiver), Packet::Tfrc(pdu)) => receiver.handle(now, pdu),
-            (Self::AdmissionSender(sender), Packet::Admission(pdu)) => sender.handle(pdu),
-            (Self::AdmissionReceiver(receiver), Packet::Admission(pdu)) => receiver.handle(pdu),
-            (Self::Dtn(node), Packet::Dtn(pdu)) => node.handle(now, port, pdu),
-            (Self::Petra(node), Packet::Petra(pdu)) => node.handle(now, port, pdu),
+            (Self::StpSender(sender), Packet::Stp(pdu)) => sender.handle(now, &pdu),
+            (Self::StpReceiver(receiver), Packet::Stp(pdu)) => receiver.handle(&pdu),
+            (Self::SctpSender(sender), Packet::Sctp(chunk)) => sender.handle(now, port, &chunk),
+            (Self::SctpReceiver(receiver), Packet::Sctp(chunk)) => receiver.handle(now, port, &chunk),
+            (Self::TfrcSender(sender), Packet::Tfrc(pdu)) => sender.handle(now, &pdu),
+            (Self::TfrcReceiver(receiver), Packet::Tfrc(pdu)) => receiver.handle(now, &pdu),
+            (Self::AdmissionSender(sender), Packet::Admission(pdu)) => sender.handle(&pdu),
+            (Self::AdmissionReceiver(receiver), Packet::Admission(pdu)) => receiver.handle(&pdu),
+            (Self::Dtn(node), Packet::Dtn(pdu)) => node.handle(now, port, &pdu),
+            (Self::Petra(node), Packet::Petra(pdu)) => node.handle(now, port, &pdu),
+            (Self::Datagrams(end), Packet::Datagram(datagram)) => end.handle(now, datagram),
             _ => {}
         }
     }
@@ -234,6 +269,7 @@ impl Agent {
             Self::SctpReceiver(receiver) => receiver.handle_timeout(now),
             Self::Dtn(node) => node.handle_timeout(now),
             Self::Petra(node) => node.handle_timeout(now),
+            Self::Datagrams(end) => end.handle_timeout(now),
         }
     }
 
@@ -252,6 +288,7 @@ impl Agent {
             Self::Petra(node) => {
                 node.poll_transmit(now).map(|(port, pdu)| (port, Packet::Petra(Box::new(pdu))))?
             }
+            Self::Datagrams(end) => (0, Packet::Datagram(end.poll_transmit(now)?)),
         };
         Some(Departure { port, packet })
     }
@@ -266,6 +303,7 @@ impl Agent {
             Self::SctpReceiver(receiver) => receiver.poll_delivery(),
             Self::Dtn(node) => node.poll_delivery(),
             Self::Petra(node) => node.poll_delivery(),
+            Self::Datagrams(end) => end.poll_delivery(),
         }
     }
 
@@ -280,6 +318,7 @@ impl Agent {
             Self::SctpReceiver(receiver) => receiver.next_timeout(),
             Self::Dtn(node) => node.next_timeout(),
             Self::Petra(node) => node.next_timeout(),
+            Self::Datagrams(end) => end.next_timeout(),
         }
     }
 

@@ -1,18 +1,29 @@
 use bentpipe_cc::Algorithm;
 
-use crate::algorithm::{algorithm_names, resolve_cc};
+use crate::algorithm::{algorithm_names, check_flow_cc, meant, resolve_cc, stack_control, stack_controls};
 use crate::error::Mistake;
 use crate::form::{Form, Reading, Shorthand};
-use crate::parameters;
 use crate::tree::Value;
 use crate::unit::{Codec, Refused};
 
 /// Accepts a name instead of the table with name and parameters.
 pub(super) const SHORTHAND: Shorthand = Shorthand { word: Some("name"), number: None, list: None };
 
-/// Algorithm of a flow: its name, which may include a recovery, and its parameters.
+/// Algorithm of a flow: its name, and the parameters unless the QUIC stack has it.
+pub(super) fn flow_cc(form: &mut Form<'_>, name: &mut String, algorithm: &mut Algorithm) {
+    form.field("name", name, &FlowAlgorithmName);
+    if stack_control(name).is_none() {
+        parameters(form, name, algorithm);
+    }
+}
+
+/// Algorithm of a connection end: its name, which may include a recovery, and its parameters.
 pub(super) fn cc(form: &mut Form<'_>, name: &mut String, algorithm: &mut Algorithm) {
     form.field("name", name, &AlgorithmName);
+    parameters(form, name, algorithm);
+}
+
+fn parameters(form: &mut Form<'_>, name: &str, algorithm: &mut Algorithm) {
     match form {
         Form::Read(reading) => {
             if let Some(read) = read_parameters(reading, name) {
@@ -20,7 +31,7 @@ pub(super) fn cc(form: &mut Form<'_>, name: &mut String, algorithm: &mut Algorit
             }
         }
         Form::Show(table) => {
-            for entry in parameters::show(algorithm).entries {
+            for entry in crate::parameters::show(algorithm).entries {
                 table.put(&entry.key, entry.node);
             }
         }
@@ -36,7 +47,7 @@ pub(crate) fn read_parameters(reading: &mut Reading<'_>, name: &str) -> Option<A
     // The parameters in the file belong to the algorithm in the file, not to one from the command line.
     let entries: Vec<_> = reading.rest().filter(|entry| !renamed || entry.place.is_argument()).collect();
     let (law, _) = resolve_cc(name).ok()?;
-    match parameters::read(law.name(), &entries) {
+    match crate::parameters::read(law.name(), &entries) {
         Ok(algorithm) => Some(algorithm),
         Err(fault) => {
             let entry = entries.iter().find(|entry| entry.key == fault.key)?;
@@ -64,7 +75,7 @@ impl Codec<String> for AlgorithmName {
         let Value::Text(name) = value else { return Err(Refused::default()) };
         match resolve_cc(name) {
             Ok(_) => Ok(name.clone()),
-            Err(_) => Err(Refused::meant(crate::algorithm::meant(name))),
+            Err(_) => Err(Refused::meant(meant(name))),
         }
     }
     fn show(&self, typed: &String) -> Value {
@@ -72,5 +83,22 @@ impl Codec<String> for AlgorithmName {
     }
     fn accepted(&self) -> String {
         format!("{}; with another recovery: cubic+sack", algorithm_names().join(", "))
+    }
+}
+
+/// Codec of the algorithm of a flow, which may be one of the QUIC stack.
+struct FlowAlgorithmName;
+
+impl Codec<String> for FlowAlgorithmName {
+    fn read(&self, value: &Value) -> Result<String, Refused> {
+        let Value::Text(name) = value else { return Err(Refused::default()) };
+        check_flow_cc(name).map(|()| name.clone()).map_err(|_| Refused::meant(meant(name)))
+    }
+    fn show(&self, typed: &String) -> Value {
+        AlgorithmName.show(typed)
+    }
+    fn accepted(&self) -> String {
+        let stack = stack_controls().collect::<Vec<_>>().join(", ");
+        format!("{}; over QUIC also {stack}", AlgorithmName.accepted())
     }
 }

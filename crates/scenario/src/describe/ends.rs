@@ -136,7 +136,7 @@ fn algorithm(form: &mut Form<'_>, flow: &mut FlowGroup) {
     if form.reads() {
         algorithm = resolve_cc(&flow.cc).map_or(algorithm, |(default, _)| default);
     }
-    form.table("cc", cc::SHORTHAND, |form| cc::cc(form, &mut flow.cc, &mut algorithm));
+    form.table("cc", cc::SHORTHAND, |form| cc::flow_cc(form, &mut flow.cc, &mut algorithm));
     if form.reads() {
         let recovery = resolve_cc(&flow.cc).ok().and_then(|(_, recovery)| recovery);
         flow.receiver = flow.sender.clone();

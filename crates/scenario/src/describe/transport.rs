@@ -16,6 +16,7 @@ pub(crate) const TRANSPORTS: Words<Transport> = Words(&[
     ("sctp", Transport::Sctp),
     ("dtn", Transport::Dtn),
     ("petra", Transport::Petra),
+    ("quic", Transport::Quic),
 ]);
 
 const CONVERGENCES: Words<Convergence> =
@@ -23,7 +24,7 @@ const CONVERGENCES: Words<Convergence> =
 
 /// Key `transport` of a flow.
 pub(super) fn transport(form: &mut Form<'_>, flow: &mut FlowGroup) {
-    let Options { admission, stp, sctp, dtn, petra } = &mut flow.options;
+    let Options { admission, stp, sctp, dtn, petra, quic } = &mut flow.options;
     let udp_header_bytes = &mut flow.udp_header_bytes;
     let each = TRANSPORTS.0.iter().map(|(_, transport)| *transport).collect();
     form.table("transport", Shorthand::KIND, |form| {
@@ -46,6 +47,10 @@ pub(super) fn transport(form: &mut Form<'_>, flow: &mut FlowGroup) {
                 Transport::Sctp => form.field("unordered", &mut sctp.unordered, &FLAG),
                 Transport::Dtn => bundles(form, dtn),
                 Transport::Petra => units(form, petra),
+                Transport::Quic => {
+                    form.field("zero-rtt", &mut quic.resumes, &FLAG);
+                    form.field("idle-timeout", &mut quic.idle_timeout, &OrWord("never", TIME_ABOVE_ZERO));
+                }
             },
         );
     });

@@ -2,7 +2,9 @@
 
 pub(crate) mod application;
 mod flow;
+mod quic_ends;
 mod serve_client;
+mod serve_requests;
 mod serve_session;
 pub(crate) mod session;
 pub(crate) mod session_setup;

@@ -16,6 +16,9 @@ use crate::simulation::Simulation;
 /// Bytes of the IP header of packets between agents.
 const IP_HEADER: u32 = 20;
 
+/// Number of the agent of a client: the receiver.
+pub(crate) const CLIENT: usize = 1;
+
 /// More bytes than any flow sends.
 const ENDLESS: u64 = u64::MAX / 8;
 
@@ -24,6 +27,7 @@ impl<M: Monitor> Simulation<M> {
     pub(crate) fn wake_session(&mut self, id: FlowId) {
         let now = self.now;
         self.supply(id);
+        self.run_client(id);
         for index in 0..self.session(id).bindings.len() {
             let agent = &mut self.session(id).bindings[index].agent;
             if agent.next_timeout() <= now {
@@ -34,7 +38,7 @@ impl<M: Monitor> Simulation<M> {
         self.settle_session(id);
     }
 
-    fn session(&mut self, id: FlowId) -> &mut Session {
+    pub(crate) fn session(&mut self, id: FlowId) -> &mut Session {
         self.flows[id as usize].session.as_mut().expect("only flows with a session come here")
     }
 
@@ -45,6 +49,9 @@ impl<M: Monitor> Simulation<M> {
         let (start, is_first) = (flow.start, flow.counts.begun == Instant::FAR_FUTURE);
         if is_first {
             flow.counts.begun = now;
+        }
+        if let (true, Application::ClientApp(app)) = (is_first, &mut flow.application) {
+            app.client.handle_timeout(now);
         }
         let Some(session) = &mut flow.session else { return };
         let mut write =
@@ -59,7 +66,7 @@ impl<M: Monitor> Simulation<M> {
                 write(0, 0, *bytes);
                 session.bindings[0].agent.finish(now);
             }
-            _ if is_first => write(0, 0, ENDLESS),
+            Application::Bulk if is_first => write(0, 0, ENDLESS),
             _ => {}
         }
     }
@@ -67,6 +74,9 @@ impl<M: Monitor> Simulation<M> {
     /// Sends the packets of an agent, and delivers its data to the application.
     fn serve_agent(&mut self, id: FlowId, index: usize) {
         let now = self.now;
+        if index == CLIENT {
+            self.note_replies(id);
+        }
         while let Some(departure) = self.session(id).bindings[index].agent.poll_transmit(now) {
             self.send_packet(id, index, departure);
         }
@@ -128,7 +138,7 @@ impl<M: Monitor> Simulation<M> {
         let index = usize::from(agent);
         self.note_at_end((id, index), &packet, Event::Received);
         let session = self.session(id);
-        session.bindings[index].agent.handle_packet(now, port, &packet);
+        session.bindings[index].agent.handle_packet(now, port, packet);
         let fresh = session.receiver().fresh_packets;
         let flow = &mut self.flows[id as usize];
         flow.counts.plain_packets = flow.counts.plain_packets.max(fresh);
@@ -136,7 +146,27 @@ impl<M: Monitor> Simulation<M> {
             app.handle_segments(now, flow.counts.plain_packets);
         }
         self.serve_agent(id, index);
+        if index == 0 {
+            self.note_measured(id);
+        }
         self.settle_session(id);
+    }
+
+    /// Counts the round-trip sample of a sender, and reports it and a change of the window.
+    fn note_measured(&mut self, id: FlowId) {
+        let agent = &mut self.session(id).bindings[0].agent;
+        let (rtt, window) = (agent.take_rtt(), if M::MONITORS { agent.take_window() } else { None });
+        let group = self.flows[id as usize].group;
+        if let Some((sample, smoothed)) = rtt {
+            let delays = &mut self.core.delays[group as usize];
+            delays.rtt.add(sample);
+            delays.smoothed_rtt.add(smoothed);
+            let event = Event::Rtt { sample_ns: sample.as_nanos(), srtt_ns: smoothed.as_nanos() };
+            self.monitor.plain(self.key, 2 * id, event);
+        }
+        if let Some(window) = window {
+            self.monitor.plain(self.key, 2 * id, Event::Window(window));
+        }
     }
 
     fn note_delivery(&mut self, id: FlowId, fragment: Fragment) {
@@ -155,9 +185,11 @@ impl<M: Monitor> Simulation<M> {
         let Some(session) = &flow.session else { return };
         let progress = session.sender();
         let mut next = session.next_timeout();
-        if let Application::SourceApp(app) = &flow.application {
-            next = next.min(flow.start + app.due());
-        }
+        next = match &flow.application {
+            Application::SourceApp(app) => next.min(flow.start + app.due()),
+            Application::ClientApp(app) => next.min(app.client.next_timeout()),
+            _ => next,
+        };
         let is_file = matches!(flow.application, Application::File { .. });
         let incomplete = progress.incomplete.filter(|_| is_file);
         if let Some(reason) = progress.failed.or(incomplete) {

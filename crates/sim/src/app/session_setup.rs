@@ -14,6 +14,7 @@ use bentpipe_transports::petra::{self, Layer, Place, RelayConfig};
 use bentpipe_transports::{Agent, Config, admission, sctp, stp, tfrc};
 
 use crate::BuildError;
+use crate::app::quic_ends;
 use crate::app::session::{Binding, Port, Session, Way};
 use crate::world::{Flow, World, receiver_config};
 
@@ -58,6 +59,7 @@ impl World {
                 Agent::SctpSender(sctp::Sender::new(config, group.options.sctp, paths)),
                 Agent::SctpReceiver(sctp::Receiver::new(config)),
             ],
+            Transport::Quic => quic_ends::pair(group, flow)?,
         };
         let second = self.second_path(topology, (group, index), flow)?;
         let bindings = pair.into_iter().enumerate().map(|(side, agent)| {

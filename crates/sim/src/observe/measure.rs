@@ -157,7 +157,7 @@ fn carrier(group: &FlowGroup) -> String {
         Transport::Stp => "stp".to_owned(),
         Transport::Sctp => "sctp".to_owned(),
         // TCP may carry both over a hop.
-        Transport::Tcp | Transport::Dtn | Transport::Petra => group.cc.clone(),
+        Transport::Tcp | Transport::Dtn | Transport::Petra | Transport::Quic => group.cc.clone(),
     }
 }
 

@@ -92,7 +92,8 @@ impl Monitor for Watch<'_> {
     }
 
     fn plain(&mut self, key: EventKey, end: EndId, event: Event) {
-        if self.readers.observer.is_some() {
+        let is_curve = matches!(event, Event::Window(_) | Event::Rtt { .. });
+        if self.readers.observer.is_some() || (is_curve && self.readers.recorder.is_some()) {
             self.log.push(key, Observation::OfPlain(end, event));
         }
     }
@@ -131,6 +132,9 @@ impl Readers<'_> {
     }
 
     fn plain(&mut self, now: Instant, end: EndId, event: &Event) {
+        if let (Event::Window(_) | Event::Rtt { .. }, Some(recorder)) = (event, &mut self.recorder) {
+            recorder.note(end / 2, now, event);
+        }
         if let Some(observer) = &mut self.observer {
             observer.on_end(now, end, event);
         }
