@@ -19,7 +19,7 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::{Algorithm, CongestionControl, Custom, Start};
 use bentpipe_scenario::{Idle, Scenario, Traffic, Transport};
 use bentpipe_sim::{RunOptions, run};
-use bentpipe_tcp::{Config, ReceiveWindow, Recovery};
+use bentpipe_tcp::{Config, InitialWindow, ReceiveWindow, Recovery};
 use steady::{LARGE, Steady};
 
 /// CPU time of this process in user mode, in seconds.
@@ -85,7 +85,8 @@ fn full_packets(transport: Transport, cc: &str) -> Scenario {
     let flow = &mut scenario.flows[0];
     let receive_window = ReceiveWindow::Fixed(1 << 20);
     let cubic = Algorithm::from_name("cubic").expect("a registered algorithm");
-    let config = Config { mss: 1448, receive_window, ..Config::clone(&flow.sender) };
+    let initial_window = InitialWindow::Segments(10);
+    let config = Config { mss: 1448, receive_window, initial_window, ..Config::clone(&flow.sender) };
     (flow.sender, flow.receiver) = (Arc::new(Config { cc: cubic, ..config.clone() }), Arc::new(config));
     (flow.transport, flow.header_bytes, flow.cc) = (transport, 52, cc.to_owned());
     scenario
