@@ -120,20 +120,17 @@ struct Observed {
     delivered_before: u64,
     /// True if the window limited the sender in the present round.
     is_limited: bool,
-    /// Bytes of the last round that counts.
-    bytes: u64,
 }
 
 impl Observed {
-    /// Handles an ACK. A round in which the application limits the sender shows at least what it carried.
-    fn on_ack(&mut self, ack: &Ack, path: &Path) {
+    /// Handles an ACK. Returns the bytes of a round that it ends, and true if the window limited the sender in that round.
+    fn on_ack(&mut self, ack: &Ack, path: &Path) -> Option<(u64, bool)> {
         self.is_limited |= ack.window_limited;
-        if !self.round.ends(path) {
-            return;
-        }
-        let bytes = path.delivered.saturating_sub(self.delivered_before);
-        self.bytes = if self.is_limited { bytes } else { bytes.max(self.bytes) };
-        (self.delivered_before, self.is_limited) = (path.delivered, false);
+        self.round.ends(path).then(|| {
+            let bytes = path.delivered.saturating_sub(self.delivered_before);
+            self.delivered_before = path.delivered;
+            (bytes, core::mem::take(&mut self.is_limited))
+        })
     }
 }
 
@@ -257,11 +254,14 @@ impl CarefulResume {
         };
     }
 
-    /// Saves what the connection has found.
-    fn save(&self, path: &Path) {
-        let bytes = self.observed.bytes;
+    /// Saves what a round has carried. It may be less than what is known only if neither slow start nor the application limited it.
+    fn save(&self, (bytes, is_limited): (u64, bool), path: &Path) {
+        let state = self.inner.snapshot();
+        let is_capacity = is_limited && state.ssthresh <= state.cwnd;
+        let known = self.recall(path.now).map_or(0, |saved| saved.bytes);
         let is_measured = path.min_rtt < Duration::MAX && !path.min_rtt.is_zero();
-        if is_measured && segments(bytes, path) >= WORTH_SAVING * self.initial_window {
+        let is_worth = segments(bytes, path) >= WORTH_SAVING * self.initial_window;
+        if is_measured && is_worth && (is_capacity || bytes > known) {
             self.memory.save_capacity(Capacity { bytes, min_rtt: path.min_rtt, at: path.now });
         }
     }
@@ -279,11 +279,14 @@ impl CongestionControl for CarefulResume {
     }
 
     fn on_ack(&mut self, ack: &Ack, path: &Path) {
-        self.observed.on_ack(ack, path);
+        let round = self.observed.on_ack(ack, path);
         // The window is constant while the jump leaves, and in a retreat.
         let is_constant = matches!(self.phase, Phase::Unvalidated { .. } | Phase::SafeRetreat { .. });
         self.inner.on_ack(&Ack { window_limited: ack.window_limited && !is_constant, ..*ack }, path);
         self.advance(ack, path);
+        if let (Some(round), Phase::Normal) = (round, self.phase) {
+            self.save(round, path);
+        }
     }
 
     fn on_loss(&mut self, loss: &Loss, path: &Path) {
@@ -324,12 +327,8 @@ impl CongestionControl for CarefulResume {
     }
 
     fn on_event(&mut self, event: ConnectionEvent, path: &Path) {
-        match event {
-            ConnectionEvent::Established if self.recall(path.now).is_some() => {
-                self.phase = Phase::Reconnaissance { from: path.snd_nxt };
-            }
-            ConnectionEvent::Closed => self.save(path),
-            _ => {}
+        if event == ConnectionEvent::Established && self.recall(path.now).is_some() {
+            self.phase = Phase::Reconnaissance { from: path.snd_nxt };
         }
         self.inner.on_event(event, path);
     }
@@ -587,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_round_trip_carried_is_saved_at_the_end() {
+    fn what_a_round_trip_carried_is_saved() {
         let memory = PathMemory::new();
         let mut connection = Connection::reno(&memory);
         connection.send_to(10);
@@ -595,16 +594,35 @@ mod tests {
             connection.ack_to(10 * round);
             connection.send_to(10 * (round + 1));
         }
-        connection.cc.on_event(ConnectionEvent::Closed, &connection.path);
         assert_eq!(memory.capacity(), None, "slow start finds ten segments as fast");
         connection.send_to(200);
         connection.ack_to(61);
         connection.send_to(400);
         connection.ack_to(201);
-        connection.cc.on_event(ConnectionEvent::Closed, &connection.path);
         let saved = memory.capacity().unwrap();
         assert_eq!((saved.bytes, saved.min_rtt), (140 * MSS, Duration::from_millis(550)));
         assert_eq!(saved.at, connection.path.now);
+    }
+
+    /// A short transfer has not found the capacity. After a loss, the window limits the sender by what the path carries.
+    #[test]
+    fn slow_start_raises_the_capacity_and_congestion_avoidance_replaces_it() {
+        let memory = memory();
+        let mut connection = Connection::reno(&memory);
+        connection.path.unsent = 0;
+        let carry = |connection: &mut Connection, from: u64, to: u64| {
+            connection.send_to(to);
+            connection.ack_to(from);
+            connection.ack_to(to);
+            memory.capacity().unwrap().bytes / MSS
+        };
+        connection.send_to(10);
+        connection.lose();
+        connection.cc.adopt(Windows { cwnd: 100.0, ssthresh: f64::INFINITY });
+        assert_eq!(carry(&mut connection, 1, 100), 300);
+        assert_eq!(carry(&mut connection, 101, 200), 300, "100 segments in slow start");
+        connection.cc.adopt(Windows { cwnd: 100.0, ssthresh: 50.0 });
+        assert_eq!(carry(&mut connection, 201, 300), 100, "100 segments above the threshold");
     }
 
     #[test]

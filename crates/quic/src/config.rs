@@ -33,7 +33,7 @@ pub enum Control {
     /// NewReno of the stack.
     StackNewReno,
     /// One of Bentpipe's algorithms.
-    Own(Factory),
+    Own(Box<Factory>),
 }
 
 /// Configuration of both ends of a connection.
@@ -58,7 +58,7 @@ pub struct Config {
 impl Config {
     fn controller(&self) -> Arc<dyn ControllerFactory + Send + Sync> {
         match &self.control {
-            Control::Own(factory) => Arc::new(factory.clone()),
+            Control::Own(factory) => Arc::new(Factory::clone(factory)),
             Control::StackCubic => {
                 let mut config = CubicConfig::default();
                 config.initial_window(self.initial_window);

@@ -19,7 +19,7 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_cc::{Algorithm, CongestionControl, Custom, Start};
 use bentpipe_scenario::{Idle, Scenario, Traffic, Transport};
 use bentpipe_sim::{RunOptions, run};
-use bentpipe_tcp::{Config, ReceiveWindow, Recovery};
+use bentpipe_tcp::{Config, InitialWindow, ReceiveWindow, Recovery};
 use steady::{LARGE, Steady};
 
 /// CPU time of this process in user mode, in seconds.
@@ -86,6 +86,7 @@ fn full_packets(transport: Transport, cc: &str) -> Scenario {
     let cubic = Algorithm::from_name("cubic").expect("a registered algorithm");
     let config = Config::clone(&flow.sender).with(|config| {
         config.mss = 1448;
+        config.sender.initial_window = InitialWindow::Segments(10);
         config.receiver.receive_window = receive_window;
     });
     let sender = config.clone().with(|config| config.sender.cc = cubic);

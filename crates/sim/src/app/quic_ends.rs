@@ -28,12 +28,17 @@ pub(crate) fn pair(group: &FlowGroup, flow: &Flow) -> Result<[Agent; 2], BuildEr
         Some(StackControl::Cubic) => quic::Control::StackCubic,
         Some(StackControl::NewReno) => quic::Control::StackNewReno,
         None => {
-            let memory = flow.configs[0].sender.memory.clone();
-            let settings = Settings { initial_window: segments, seed, memory, ..Settings::default() };
-            let factory = quic::Factory::new(group.sender.sender.cc.clone(), settings);
-            quic::Control::Own(
-                factory.map_err(|refused| BuildError::Algorithm { flow: group.name.clone(), refused })?,
-            )
+            let sender = &flow.configs[0].sender;
+            let settings = Settings {
+                initial_window: segments,
+                seed,
+                memory: sender.memory.clone(),
+                careful_resume: sender.careful_resume,
+                ..Settings::default()
+            };
+            let factory = quic::Factory::new(sender.cc.clone(), settings);
+            let refuse = |refused| BuildError::Algorithm { flow: group.name.clone(), refused };
+            quic::Control::Own(Box::new(factory.map_err(refuse)?))
         }
     };
     let config = quic::Config {
