@@ -438,12 +438,16 @@ fn two_files(cc: &str, changes: &[&str]) -> [f64; 2] {
 
 /// RFC 9959 on 50 Mbit/s and 600 ms: files of 10 MB, the second 30 s after the first.
 fn resumed(cc: &str, resume: &str, rate: &str) -> [f64; 2] {
+    resumed_over("tcp", cc, resume, rate)
+}
+
+fn resumed_over(transport: &str, cc: &str, resume: &str, rate: &str) -> [f64; 2] {
     let text = format!(
         "duration = '80 s'\nseed = 1\n[node.server]\n[node.client]\n[link.satellite]\nbetween = ['server', 'client']\n\
          rate = {rate}\ndelay-one-way = '300 ms'\nqueue = '2600 packets'\n\
          [tcp]\nreceive-window = '16 MB'\ncareful-resume = '{resume}'\n\
-         [flow.first]\nfrom = 'server'\nto = 'client'\ncc = '{cc}'\ntraffic = {{ size = '10 MB' }}\n\
-         [flow.second]\nfrom = 'server'\nto = 'client'\ncc = '{cc}'\nstart = '30 s'\ntraffic = {{ size = '10 MB' }}\n"
+         [flow.first]\nfrom = 'server'\nto = 'client'\ncc = '{cc}'\ntransport = '{transport}'\ntraffic = {{ size = '10 MB' }}\n\
+         [flow.second]\nfrom = 'server'\nto = 'client'\ncc = '{cc}'\ntransport = '{transport}'\nstart = '30 s'\ntraffic = {{ size = '10 MB' }}\n"
     );
     let outcome =
         outcome(&Draft::parse("resume.toml", &text).expect("it is TOML").scenario().expect("a world"));
@@ -460,6 +464,16 @@ fn careful_resume_saves_three_round_trips() {
         let without = resumed(cc, "off", "'50 Mbit/s'");
         assert!((without[0] - without[1]).abs() < 0.01, "{cc} has no memory: {without:?}");
         assert!((without[0] - first).abs() < 0.01, "{cc}: saving changes nothing");
+    }
+}
+
+#[test]
+fn careful_resume_saves_round_trips_of_quic_too() {
+    for cc in ["cubic", "bbr3"] {
+        let [first, second] = resumed_over("quic", cc, "on", "'50 Mbit/s'");
+        assert!(second <= first - 2.0 * 0.6, "{cc}: {second} s after {first} s");
+        let without = resumed_over("quic", cc, "off", "'50 Mbit/s'");
+        assert!((without[0] - without[1]).abs() < 0.3, "{cc} has no memory: {without:?}");
     }
 }
 
