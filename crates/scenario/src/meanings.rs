@@ -664,7 +664,7 @@ const KEYS: &[Meaning] = &[
         "Start from half the capacity that the last connection to the same host found (RFC 9959)",
     ),
     ("careful-resume.kind", "Use of Careful Resume"),
-    ("lifetime", "Age at which the capacity is forgotten"),
+    ("careful-resume.lifetime", "Age at which the capacity is forgotten"),
     ("max-jump", "Maximum window of the start"),
     ("window-validation", "Window after idle time: kept, reset (RFC 5681), or by RFC 7661"),
     ("send-buffer", "Bytes of the application that wait or are unacknowledged"),
