@@ -10,7 +10,7 @@
 //! | `PipeSize`              | `Jump::pipe`                                  | bytes |
 //! | Beta                    | [`BETA`]                                      | -     |
 //!
-//! The wrapper [`CarefulResume`] stands between a transport and any algorithm. A saved capacity is used by one connection at a time. The
+//! [`Config::around`] puts a wrapper between a transport and any algorithm. A saved capacity is used by one connection at a time. The
 //! wrapper jumps only after the first flight was acknowledged without congestion, at an RTT like the saved one. It paces the jump, and
 //! keeps the larger window only if the whole jump is acknowledged without congestion. `papers/careful-resume.md` lists the deviations.
 

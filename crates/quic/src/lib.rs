@@ -4,7 +4,7 @@
 //! has no socket here. The caller passes the time and the datagrams, and the world's seed decides all random numbers. The same calls
 //! give the same datagrams.
 //!
-//! Packets are not encrypted. [`crypto`] replaces TLS: it has TLS's messages, sizes and round trips, and no keys. Packets therefore
+//! Packets are not encrypted. The module `crypto` replaces TLS: it has TLS's messages, sizes and round trips, and no keys. Packets therefore
 //! have their real sizes, and no time is spent on ciphers.
 //!
 //! The stack's own time type has no value without a clock. This crate reads the clock once as the origin of time. All other times are

@@ -40,7 +40,7 @@ impl Connection {
 
     /// Releases the connection: the application neither writes nor reads any more. Queued data is still sent, followed by a FIN
     /// as after [`close`](Self::close). Unread data, now or later, resets the connection (RFC 9293 section 3.6.1, SHLD-3).
-    /// [`orphan_timeout`](crate::Config::orphan_timeout) and [`fin_wait_2`](crate::Config::fin_wait_2) bound the wait for the
+    /// [`orphan_timeout`](crate::LifetimeConfig::orphan_timeout) and [`fin_wait_2`](crate::LifetimeConfig::fin_wait_2) bound the wait for the
     /// peer.
     pub fn release(&mut self, now: Instant) {
         if self.released || matches!(self.state, State::Closed | State::TimeWait) {
@@ -152,7 +152,7 @@ impl Connection {
     }
 
     /// Returns the probing of a silent peer. In FIN-WAIT-2 the peer is always probed, because no other timer ends a connection
-    /// whose peer is gone. Three probes leave in the last quarter of [`fin_wait_2`](crate::Config::fin_wait_2) (chosen).
+    /// whose peer is gone. Three probes leave in the last quarter of [`fin_wait_2`](crate::LifetimeConfig::fin_wait_2) (chosen).
     fn keep_alive_policy(&self) -> Option<KeepAlive> {
         let half_closed = (self.state == State::FinWait2).then(|| {
             let quarter = self.config.lifetime.fin_wait_2 / 4;

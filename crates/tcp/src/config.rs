@@ -65,7 +65,7 @@ pub enum AckDelay {
     /// Paced if SNACK was agreed on, as in [`AckPace::default`]; otherwise counted.
     #[default]
     Auto,
-    /// Counted, as in [`Config::delayed_ack`].
+    /// Counted, as in [`ReceiverConfig::delayed_ack`].
     Counted,
     /// ACKs are paced with these parameters.
     Paced(AckPace),
@@ -444,7 +444,7 @@ impl Config {
         self.sender.pacing == Pacing::Off && self.sender.careful_resume.is_some()
     }
 
-    /// True if connections to one destination learn from each other, and so need [`memory`](Self::memory).
+    /// True if connections to one destination learn from each other, and so need [`memory`](SenderConfig::memory).
     pub fn remembers(&self) -> bool {
         self.sender.cc.remembers() || self.sender.careful_resume.is_some()
     }
