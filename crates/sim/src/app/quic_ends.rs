@@ -1,13 +1,13 @@
 //! The ends of a QUIC flow.
 
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "quic")]
 use bentpipe_cc::packets::Settings;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "quic")]
 use bentpipe_quic as quic;
 use bentpipe_scenario::FlowGroup;
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "quic")]
 use bentpipe_scenario::{StackControl, stack_control};
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "quic")]
 use bentpipe_traffic::Interest;
 use bentpipe_transports::Agent;
 
@@ -15,11 +15,11 @@ use crate::BuildError;
 use crate::world::Flow;
 
 /// Bytes of the headers in front of a QUIC packet.
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "quic")]
 const UDP_AND_IP_HEADERS: u32 = 28;
 
 /// Makes both ends of a connection.
-#[cfg(not(target_family = "wasm"))]
+#[cfg(feature = "quic")]
 pub(crate) fn pair(group: &FlowGroup, flow: &Flow) -> Result<[Agent; 2], BuildError> {
     let packet = group.sender.mss + group.header_bytes;
     let segments = group.sender.sender.initial_window.segments(group.sender.mss);
@@ -58,8 +58,11 @@ pub(crate) fn pair(group: &FlowGroup, flow: &Flow) -> Result<[Agent; 2], BuildEr
     Ok(sides.map(|side| Agent::Datagrams(Box::new(quic::End::new(side, &config)))))
 }
 
-/// Refuses a QUIC flow: the stack does not run in a browser.
-#[cfg(target_family = "wasm")]
+/// Refuses a QUIC flow: this build has no stack for it.
+#[cfg(not(feature = "quic"))]
 pub(crate) fn pair(group: &FlowGroup, _: &Flow) -> Result<[Agent; 2], BuildError> {
-    Err(BuildError::Traffic { flow: group.name.clone(), what: "QUIC does not run in a browser" })
+    Err(BuildError::Traffic {
+        flow: group.name.clone(),
+        what: "transport: found \"quic\", which this build does not have; the full program has it (make build), a browser does not",
+    })
 }
