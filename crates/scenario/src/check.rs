@@ -33,11 +33,11 @@ pub(crate) fn check(scenario: &Scenario, root: &Node, report: &mut Report) {
 }
 
 /// Smallest initial window of a QUIC flow in segments, the one that RFC 9002 recommends.
-const LEAST_QUIC_WINDOW: u32 = 10;
+pub const LEAST_QUIC_WINDOW: u32 = 10;
 /// Keys of a `tcp` table that QUIC uses, too.
 const KEYS_OF_QUIC: [&str; 5] = ["mss", "header", "initial-window", "receive-window", "careful-resume"];
 /// Smallest full packet of a path that carries QUIC, IP and UDP headers included (RFC 9000, section 14).
-const LEAST_QUIC_PACKET: u32 = 1228;
+pub const LEAST_QUIC_PACKET: u32 = 1228;
 /// Maximum number of computation steps for satellite positions.
 const MOST_STEPS: u64 = 1_000_000;
 /// Maximum number of satellites, above all known plans.

@@ -47,6 +47,7 @@ pub use algorithm::{
     stack_control, stack_controls,
 };
 pub use builtin::{Summary, builtin, builtin_text, list, load};
+pub use check::{LEAST_QUIC_PACKET, LEAST_QUIC_WINDOW};
 pub use connection::{changed_config, connection_config};
 pub use draft::Draft;
 pub use error::{Error, Mistake, Place};

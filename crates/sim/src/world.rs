@@ -10,8 +10,8 @@ use bentpipe_middlebox::Middlebox;
 use bentpipe_net::Link;
 use bentpipe_outcome::Delays;
 use bentpipe_scenario::{
-    Edge, FlowGroup, LinkId, Name, NodeId, NodeKind, Reveals, Routing, RoutingTable, Scenario, Topology,
-    Traffic, Transport,
+    Edge, FlowGroup, LEAST_QUIC_PACKET, LEAST_QUIC_WINDOW, LinkId, Name, NodeId, NodeKind, Reveals, Routing,
+    RoutingTable, Scenario, Topology, Traffic, Transport,
 };
 use bentpipe_tcp::{Config, Connection, Reflection, Stats};
 use bentpipe_traffic::mpeg::Style;
@@ -458,9 +458,6 @@ pub(crate) fn with_receiver_half(receiver: &Arc<Config>, sender: &Config) -> Arc
     }
 }
 
-/// Smallest full packet of a path that carries QUIC, with IP and UDP headers (RFC 9000, section 14).
-const LEAST_QUIC_PACKET: u32 = 1228;
-
 fn check_traffic(group: &FlowGroup) -> Result<(), BuildError> {
     let refuse = |what| Err(BuildError::Traffic { flow: group.name.clone(), what });
     match group.traffic {
@@ -471,7 +468,7 @@ fn check_traffic(group: &FlowGroup) -> Result<(), BuildError> {
             refuse("QUIC needs room for packets of 1228 bytes")
         }
         _ if group.transport == Transport::Quic
-            && group.sender.sender.initial_window.segments(group.sender.mss) < 10 =>
+            && group.sender.sender.initial_window.segments(group.sender.mss) < LEAST_QUIC_WINDOW =>
         {
             refuse("QUIC needs an initial window of 10 segments")
         }
