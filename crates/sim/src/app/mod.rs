@@ -2,6 +2,10 @@
 
 pub(crate) mod application;
 mod flow;
+#[cfg(feature = "quic")]
+mod quic_ends;
+#[cfg(not(feature = "quic"))]
+#[path = "no_quic_ends.rs"]
 mod quic_ends;
 mod serve_client;
 mod serve_requests;

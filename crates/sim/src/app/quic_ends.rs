@@ -1,13 +1,9 @@
 //! The ends of a QUIC flow.
 
-#[cfg(feature = "quic")]
 use bentpipe_cc::packets::Settings;
-#[cfg(feature = "quic")]
 use bentpipe_quic as quic;
 use bentpipe_scenario::FlowGroup;
-#[cfg(feature = "quic")]
 use bentpipe_scenario::{StackControl, stack_control};
-#[cfg(feature = "quic")]
 use bentpipe_traffic::Interest;
 use bentpipe_transports::Agent;
 
@@ -15,11 +11,9 @@ use crate::BuildError;
 use crate::world::Flow;
 
 /// Bytes of the headers in front of a QUIC packet.
-#[cfg(feature = "quic")]
 const UDP_AND_IP_HEADERS: u32 = 28;
 
 /// Makes both ends of a connection.
-#[cfg(feature = "quic")]
 pub(crate) fn pair(group: &FlowGroup, flow: &Flow) -> Result<[Agent; 2], BuildError> {
     let packet = group.sender.mss + group.header_bytes;
     let segments = group.sender.sender.initial_window.segments(group.sender.mss);
@@ -56,13 +50,4 @@ pub(crate) fn pair(group: &FlowGroup, flow: &Flow) -> Result<[Agent; 2], BuildEr
         sides.reverse();
     }
     Ok(sides.map(|side| Agent::Datagrams(Box::new(quic::End::new(side, &config)))))
-}
-
-/// Refuses a QUIC flow: this build has no stack for it.
-#[cfg(not(feature = "quic"))]
-pub(crate) fn pair(group: &FlowGroup, _: &Flow) -> Result<[Agent; 2], BuildError> {
-    Err(BuildError::Traffic {
-        flow: group.name.clone(),
-        what: "transport: found \"quic\", which this build does not have; the full program has it (make build), a browser does not",
-    })
 }
