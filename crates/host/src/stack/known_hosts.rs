@@ -1,17 +1,17 @@
-//! What connections learnt about other hosts, for later connections to them.
+//! Path MTU and algorithm memory of other hosts. Connections learn both, and later connections to the same host use them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use bentpipe_base::{Duration, Instant};
+use bentpipe_base::Instant;
 use bentpipe_cc::PathMemory;
+
+use super::path::RAISE_INTERVAL;
 
 /// Hosts that are remembered at most (chosen).
 const MOST: usize = 4096;
-/// Time after which a path may have another MTU (RFC 8201 section 4).
-const MTU_LIFETIME: Duration = Duration::from_secs(600);
 
-/// What is known of one host.
+/// Knowledge about one host.
 #[derive(Debug, Default)]
 struct KnownHost {
     /// Path MTU that a router reported, with the time of the report.
@@ -45,7 +45,7 @@ impl KnownHosts {
     /// Returns the path MTU to `host`, if it is known and the path has probably not changed since.
     pub fn mtu(&self, now: Instant, host: IpAddr) -> Option<u16> {
         let (mtu, at) = self.0.get(&host)?.mtu?;
-        (now.since(at) < MTU_LIFETIME).then_some(mtu)
+        (now.since(at) < RAISE_INTERVAL).then_some(mtu)
     }
 
     /// Remembers the memory of the algorithms for `host`, unless there is one.
@@ -61,6 +61,8 @@ impl KnownHosts {
 
 #[cfg(test)]
 mod tests {
+    use bentpipe_base::Duration;
+
     use super::*;
 
     fn at(secs: u64) -> Instant {

@@ -52,7 +52,7 @@ const LEAST_V4: u16 = 552;
 /// Interval between probes: each failed probe counts as a loss (RFC 8899 section 5.1.1, PROBE_TIMER).
 const PROBE_INTERVAL: Duration = Duration::from_secs(15);
 /// Time after which the path may have changed (RFC 8899 section 5.1.1, PMTU_RAISE_TIMER; RFC 8201 section 4).
-const RAISE_INTERVAL: Duration = Duration::from_secs(600);
+pub(super) const RAISE_INTERVAL: Duration = Duration::from_secs(600);
 /// Difference in bytes between working and failing size at which the search ends (chosen: 2 % of a usual packet).
 const CLOSE_ENOUGH: u16 = 32;
 
