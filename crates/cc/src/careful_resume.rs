@@ -239,19 +239,15 @@ impl CarefulResume {
 
     /// Handles congestion before the algorithm.
     fn on_congestion(&mut self, lost: u32, path: &Path) {
-        self.phase = match self.phase {
-            Phase::Unvalidated { jump, .. } | Phase::Validating { jump, .. } => {
-                self.memory.forget_capacity();
-                let last = match self.phase {
-                    Phase::Validating { last, .. } => last,
-                    _ => path.snd_nxt,
-                };
-                let window = (segments(jump.pipe(path), path) / 2.0).max(RETREAT_FLOOR);
-                Phase::SafeRetreat { jump, window, last, since: path.now, lost }
-            }
-            Phase::Reconnaissance { .. } => Phase::Normal,
-            phase => phase,
+        let (jump, last) = match self.phase {
+            Phase::Unvalidated { jump, .. } => (jump, path.snd_nxt),
+            Phase::Validating { jump, last, .. } => (jump, last),
+            Phase::Reconnaissance { .. } => return self.phase = Phase::Normal,
+            Phase::SafeRetreat { .. } | Phase::Normal => return,
         };
+        self.memory.forget_capacity();
+        let window = (segments(jump.pipe(path), path) / 2.0).max(RETREAT_FLOOR);
+        self.phase = Phase::SafeRetreat { jump, window, last, since: path.now, lost };
     }
 
     /// Saves what a round has carried. It may be less than what is known only if neither slow start nor the application limited it.
