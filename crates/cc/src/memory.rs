@@ -40,7 +40,7 @@ struct Shared {
     saved: Option<Saved>,
     /// Time before which no other connection may start from the saved window.
     taken_until: Instant,
-    /// What Careful Resume saved, and the time before which no other connection may use it.
+    /// Capacity that Careful Resume saved, and the time until which one connection has it for itself.
     capacity: Option<(Capacity, Instant)>,
     /// Connections that share their windows now.
     members: Vec<Member>,

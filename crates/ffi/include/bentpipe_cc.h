@@ -60,7 +60,7 @@ typedef enum {
 typedef struct BentpipeCc BentpipeCc;
 
 /*
- Properties of a path. A zero in `datagram_bytes` or `initial_window` stands for the default.
+ Properties of a path. Zero for `datagram_bytes` or `initial_window` means the default.
  */
 typedef struct {
   /*

@@ -7,7 +7,7 @@ use bentpipe_cc::packets::{PacketControl, Settings};
 
 use crate::BENTPIPE_CC_NEVER;
 
-/// Properties of a path. A zero in `datagram_bytes` or `initial_window` stands for the default.
+/// Properties of a path. Zero for `datagram_bytes` or `initial_window` means the default.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BentpipeCcSettings {

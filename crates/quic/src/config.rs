@@ -76,7 +76,7 @@ impl Config {
         let mut config = TransportConfig::default();
         let window = varint(self.receive_window);
         config.receive_window(window).stream_receive_window(window);
-        // What the peer may not receive yet needs no room here.
+        // The send buffer holds one receive window of the peer, because no more may leave.
         config.send_window(self.receive_window);
         config.max_concurrent_bidi_streams(STREAMS.into()).max_concurrent_uni_streams(MESSAGES.into());
         let idle = self.options.idle_timeout.map(|timeout| varint(timeout.as_nanos() / 1_000_000));

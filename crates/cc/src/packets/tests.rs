@@ -235,7 +235,7 @@ fn a_packet_that_stays_in_flight_does_not_hold_the_memory_of_others() {
     assert_eq!(wire.control.in_flight(), 1200);
 }
 
-/// What an algorithm was told.
+/// Calls that an algorithm received.
 #[derive(Clone, Default)]
 struct Log {
     acks: Arc<Mutex<Vec<(Ack, Path)>>>,
