@@ -7,14 +7,14 @@ use bentpipe_outcome::{Delays, Observer, Outcome, Series};
 use bentpipe_scenario::{Scenario, Topology};
 
 use crate::BuildError;
-use crate::engine::shares::run_shares;
-use crate::observe::bottlenecks::recorder;
-use crate::observe::measure::{Circumstances, outcome, window};
 use crate::observe::monitor::{Monitor, Silent};
 use crate::observe::watch::{Watch, checker};
 use crate::options::{Ended, RunOptions};
 use crate::simulation::Simulation;
+use crate::simulation::measure::{Circumstances, outcome, window};
+use crate::simulation::shares::run_shares;
 use crate::world::World;
+use crate::world::bottlenecks::recorder;
 
 /// Result of a run.
 #[derive(Clone, PartialEq, Debug)]
@@ -98,16 +98,16 @@ fn run_whole(
         };
         let mut simulation = conduct.simulation(world, Silent);
         let ended = run_shares(&mut simulation, options, again).unwrap_or_else(|| simulation.run(options));
-        return Ok((conduct.result(&mut simulation, ended), simulation.core.delays));
+        return Ok((conduct.result(&mut simulation, ended), simulation.applications.delays));
     }
     let recorder = options.record.then(|| recorder(&world, scenario, &topology));
     let watch = Watch::new(recorder, options.verify.then(|| checker(&topology)), observer);
     let mut simulation = conduct.simulation(world, watch);
     let ended = simulation.run(options);
     let mut result = conduct.result(&mut simulation, ended);
-    let (now, used) = (simulation.now, simulation.packets_inside());
-    (result.series, result.violations) = simulation.monitor.finish(now, (&simulation.links, used));
-    Ok((result, simulation.core.delays))
+    let (now, used) = (simulation.scheduler.now, simulation.network.packets_inside());
+    (result.series, result.violations) = simulation.monitor.finish(now, (&simulation.network.links, used));
+    Ok((result, simulation.applications.delays))
 }
 
 const BUILT_BEFORE: &str = "the same world was built before";

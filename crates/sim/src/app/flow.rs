@@ -1,314 +1,169 @@
-//! Use of connections by flows: open, write, complete, close, start again.
+//! Flows, and what is counted of them.
 
 use std::sync::Arc;
 
-use bentpipe_base::{Instant, Segment};
-use bentpipe_check::HostEvent;
-use bentpipe_scenario::Transport;
-use bentpipe_tcp::{Connection, State};
-use bentpipe_trace::Event;
-use bentpipe_traffic::{Application, Interest, SourceApp, Transfer};
+use bentpipe_base::{Duration, Instant, Rng};
+use bentpipe_scenario::{FlowGroup, Name, NodeId, Reveals, Scenario, Transport};
+use bentpipe_tcp::{Config, Connection, Stats};
+use bentpipe_traffic::mpeg::Style;
+use bentpipe_traffic::{Application, Transfer};
 
-use crate::engine::key::{Class, Tie};
-use crate::engine::process::Timer;
-use crate::host::proxy::Relay;
-use crate::ids::{EndId, FlowId};
-use crate::network::hop::Here;
-use crate::observe::monitor::Monitor;
-use crate::packet::handle::{Marks, PacketHandle};
-use crate::packet::pool::PacketContents;
-use crate::simulation::Simulation;
-use crate::world::{End, NOT_COUNTED};
+use crate::app::application::application;
+use crate::app::session::Session;
+use crate::ids::EndId;
+use crate::packet::handle::Label;
 
-impl<M: Monitor> Simulation<M> {
-    /// Schedules a flow for a time or earlier; for now if the time has passed.
-    pub(crate) fn wake_flow_at(&mut self, id: FlowId, at: Instant) {
-        let at = at.max(self.now);
-        if self.processes.is_empty() {
-            self.wheel.schedule(id, at);
-        } else {
-            self.processes.set_timer(id, at, self.until);
+/// One flow: its application, its connection and its counters.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    /// Index of its group in the scenario, and its own there.
+    pub group: u32,
+    pub index: u32,
+    pub application: Application,
+    /// Its transport protocol.
+    pub transport: Transport,
+    /// The agents of a transport that is not TCP and not plain packets.
+    pub session: Option<Box<Session>>,
+    /// Time of its start.
+    pub start: Instant,
+    pub header_bytes: u32,
+    /// Information that nodes on the path have about its encrypted packets.
+    pub reveals: Option<Reveals>,
+    /// Positions of the routes of sender and receiver.
+    pub routes: [u32; 2],
+    /// The nodes of sender and receiver.
+    pub nodes: [NodeId; 2],
+    /// Labels of the packets of sender and receiver.
+    pub labels: [Label; 2],
+    /// Configuration of sender and receiver.
+    pub configs: [Arc<Config>; 2],
+    /// Feeds the algorithms of its connections.
+    pub seeds: Rng,
+    /// The sending end of its present connection.
+    pub sender: Option<EndId>,
+    /// Bytes that the application has for the present connection in all.
+    pub wanted: u64,
+    /// Bytes that it took.
+    pub written: u64,
+    /// Bytes whose completion was noted.
+    pub noted: u64,
+    /// True if a gateway on its path acknowledges data that has not arrived.
+    pub spoofed: bool,
+    pub counts: Counts,
+}
+
+/// Counters of a flow besides those of its connections.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// Counters of former connections, if there are any; few flows have several.
+    gone: Option<Box<Gone>>,
+    /// Start of the present file or page; far in the past before the first.
+    pub begun: Instant,
+    /// Files or pages completed.
+    pub completed: u64,
+    /// Sum of the times that took.
+    pub completion_sum: Duration,
+    /// Each complete page of a flow of pages.
+    pub pages: Vec<Transfer>,
+    /// Data packets that links lost.
+    pub lost_packets: u64,
+    /// Plain packets that arrived, copies not counted.
+    pub plain_packets: u64,
+    /// Their payload.
+    pub plain_bytes: u64,
+}
+
+impl Counts {
+    /// Returns the counters of former connections.
+    pub fn of_gone(&self) -> Gone {
+        self.gone.as_deref().cloned().unwrap_or_default()
+    }
+
+    /// Returns the counters of former connections for changes.
+    pub fn gone(&mut self) -> &mut Gone {
+        self.gone.get_or_insert_default()
+    }
+
+    /// Adds the counters of a connection end that is removed: of the sender (0) or the receiver (1).
+    pub fn retire(&mut self, side: usize, connection: &Connection) {
+        let gone = self.gone();
+        gone.stats[side] += connection.stats();
+        if side == 0 {
+            gone.acknowledged += connection.acknowledged_bytes();
+            gone.srtt = connection.srtt().or(gone.srtt);
+            gone.connected |= connection.acknowledged_bytes() > 0 || connection.state().is_synchronised();
         }
     }
 
-    /// The timer of an application expires: it starts, or sends its next page or packet.
-    pub(crate) fn wake(&mut self, id: FlowId) {
-        let flow = &mut self.flows[id as usize];
-        if flow.session.is_some() {
-            return self.wake_session(id);
-        }
-        match &mut flow.application {
-            Application::Cbr(cbr) => {
-                let size = cbr.packet_bytes();
-                let next = cbr.send(flow.start);
-                self.wake_flow_at(id, next);
-                self.send_plain(id, size, 0);
-            }
-            Application::SourceApp(_) => self.send_from_source(id),
-            Application::ClientApp(_) => self.call_client(id),
-            Application::Bulk | Application::File { .. } => self.begin(id),
-            Application::Pages(pages) => match flow.sender {
-                Some(sender) if !pages.fresh_connection => {
-                    flow.wanted += pages.bytes;
-                    flow.counts.begun = self.now;
-                    self.write(id);
-                    self.settle(sender);
-                }
-                _ => self.begin(id),
-            },
+    /// Bytes that their receivers delivered.
+    pub fn gone_delivered_bytes(&self) -> u64 {
+        self.gone.as_ref().map_or(0, |gone| gone.stats[1].delivered_bytes)
+    }
+}
+
+/// Counters of former connections of a flow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Gone {
+    /// Statistics of senders and of receivers.
+    pub stats: [Stats; 2],
+    /// Payload acknowledged to the senders.
+    pub acknowledged: u64,
+    /// Smoothed round-trip time of the last of them.
+    pub srtt: Option<Duration>,
+    /// Connections of a client that ended early.
+    pub failures: u64,
+    /// Reason for the early end of the connection.
+    pub aborted: Option<&'static str>,
+    /// True if a connection was established.
+    pub connected: bool,
+}
+
+/// A member of a group of flows.
+pub(crate) struct Member<'a> {
+    pub name: &'a str,
+    pub seed: u64,
+    pub group_index: u32,
+    pub group: &'a FlowGroup,
+    /// Shared by the flows of the group.
+    pub style: Option<&'a Style>,
+}
+
+impl Flow {
+    pub fn new(member: Member<'_>, routes: [u32; 2], nodes: [NodeId; 2], configs: [Arc<Config>; 2]) -> Self {
+        let Member { name, seed, group, style, .. } = member;
+        let stream = |what| Rng::stream(seed, &format!("flow.{name}.{what}"));
+        let stagger = group.stagger.mul_f64(stream("start").uniform());
+        let start = Instant::ZERO + group.start + stagger;
+        Self {
+            application: application(group, style, (seed, name)),
+            transport: group.transport,
+            session: None,
+            group: member.group_index,
+            index: 0,
+            start,
+            header_bytes: group.headers_on_wire(),
+            reveals: group.esp.map(|esp| esp.reveals),
+            routes,
+            nodes,
+            labels: Label::pair(name, nodes),
+            configs,
+            seeds: stream("connection"),
+            sender: None,
+            wanted: 0,
+            written: 0,
+            noted: 0,
+            spoofed: false,
+            counts: Counts { begun: Instant::FAR_FUTURE, ..Counts::default() },
         }
     }
 
-    /// Opens the connection of a file, a page or all of a flow, and writes.
-    pub(crate) fn begin(&mut self, id: FlowId) {
-        let flow = &mut self.flows[id as usize];
-        flow.counts.begun = self.now;
-        (flow.written, flow.noted) = (0, 0);
-        flow.wanted = match &flow.application {
-            Application::File { bytes } => *bytes,
-            Application::Pages(pages) => pages.bytes,
-            Application::SourceApp(_) => 0,
-            _ => u64::MAX / 8,
-        };
-        let sender = self.open(id, id);
-        self.announce(sender, None);
-        self.flows[id as usize].sender = Some(sender);
-        self.write(id);
-        self.settle(sender);
+    /// Returns the name of the flow as a member of its group.
+    pub fn name<'a>(&self, group: &'a FlowGroup) -> Name<'a> {
+        Name::of_member(&group.name, self.index, group.count)
     }
 
-    /// A new pair of connection ends for a leg of a flow.
-    pub(crate) fn open(&mut self, id: FlowId, leg_id: u32) -> EndId {
-        // The RTT is that of the first leg, the delay of data that of the last.
-        let counted = [leg_id == id, self.leg_after(id, leg_id).is_none()];
-        let leg = self.core.legs.get((leg_id as usize).wrapping_sub(self.flows.len()));
-        let flow = &mut self.flows[id as usize];
-        let (routes, labels, configs) = match leg {
-            None => (flow.routes, flow.labels, &flow.configs),
-            Some(leg) => (leg.routes, leg.labels, &leg.configs),
-        };
-        let [sender, receiver] = configs.each_ref().map(Arc::clone);
-        let (a, b) = (flow.seeds.bits(), flow.seeds.bits());
-        let interest = flow.application.interest();
-        let pair = if interest == Interest::Everything {
-            // The client connects.
-            [Connection::listen(sender, a), Connection::connect(receiver, b, self.now)]
-        } else {
-            [Connection::connect(sender, a, self.now), Connection::listen(receiver, b)]
-        };
-        let new = |(side, connection)| End {
-            connection,
-            timer: Timer::OFF,
-            route: routes[side],
-            header_bytes: flow.header_bytes,
-            label: labels[side],
-            flow: id,
-            leg_id,
-            delays: if counted[side] { flow.group } else { NOT_COUNTED },
-            relay: Relay::None,
-            incarnation: 0,
-            interest,
-        };
-        let pair = pair.into_iter().enumerate().map(new);
-        let first = match self.vacant.pop() {
-            Some(first) => {
-                for (id, new) in (first..).zip(pair) {
-                    let tie = Tie { class: Class::Timer, salt: new.label.flow };
-                    self.wheel.set_tie(self.targets.first_end + id, tie);
-                    let end = &mut self.ends[id as usize];
-                    *end = End { incarnation: end.incarnation, ..new };
-                }
-                first
-            }
-            None => {
-                self.ends.extend(pair);
-                if self.processes.is_empty() {
-                    self.wheel.add_targets(Class::Timer, labels.map(|label| label.flow));
-                } else {
-                    let links = routes.map(|route| self.routes[route as usize]);
-                    self.processes.note_opened(id, self.ends.len() as EndId - 2, links);
-                }
-                self.ends.len() as EndId - 2
-            }
-        };
-        if !self.flows[id as usize].onward.is_empty() {
-            self.prepare_relay(first);
-        } else if self.flows[id as usize].spoofed && interest != Interest::Everything {
-            self.ends[first as usize + 1].relay = Relay::Last;
-        }
-        first
-    }
-
-    /// Reports a new pair of ends to the monitor. Its data arrives from the end `inward`, if there is one.
-    pub(crate) fn announce(&mut self, first: EndId, inward: Option<EndId>) {
-        let leg_id = self.ends[first as usize].leg_id;
-        for end in [first, first + 1] {
-            self.ends[end as usize].connection.set_tracing(self.monitor.traces(end));
-            self.monitor.end(self.key, end, HostEvent::Opened { leg_id, inward });
-        }
-    }
-
-    /// Writes the flow's remaining data into the connection's send buffer, as far as it has room.
-    pub(crate) fn write(&mut self, id: FlowId) {
-        let flow = &mut self.flows[id as usize];
-        let Some(sender) = flow.sender else { return };
-        let rest = flow.wanted - flow.written;
-        if rest == 0 {
-            return;
-        }
-        let connection = &mut self.ends[sender as usize].connection;
-        if matches!(flow.application, Application::Bulk) {
-            connection.write_endlessly(self.now);
-            flow.written = flow.wanted;
-            self.monitor.end(self.key, sender, HostEvent::Wrote(rest));
-            return;
-        }
-        let taken = connection.write(self.now, rest);
-        flow.written += taken;
-        self.monitor.end(self.key, sender, HostEvent::Wrote(taken));
-        if flow.application.closes_after() == Some(flow.written) {
-            connection.close(self.now);
-        }
-    }
-
-    /// Everything written was acknowledged.
-    pub(crate) fn note_completion(&mut self, id: FlowId, sender: EndId) {
-        let flow = &mut self.flows[id as usize];
-        let acknowledged = self.ends[sender as usize].connection.acknowledged_bytes();
-        let is_part = matches!(flow.application, Application::SourceApp(_));
-        // Behind a proxy an acknowledgement does not mean that anything arrived.
-        let is_true = flow.onward.is_empty() && !flow.spoofed;
-        let is_all = acknowledged >= flow.wanted && is_true && !is_part;
-        if flow.sender == Some(sender) && is_all {
-            self.complete(id);
-        }
-    }
-
-    /// All that a flow's present connection was given is at its receiver.
-    pub(crate) fn complete(&mut self, id: FlowId) {
-        let flow = &mut self.flows[id as usize];
-        if flow.noted == flow.wanted {
-            return;
-        }
-        flow.noted = flow.wanted;
-        flow.counts.completed += 1;
-        flow.counts.completion_sum += self.now.since(flow.counts.begun);
-        if flow.application.closes_after().is_some() {
-            flow.sender = None;
-        }
-        if let Application::Pages(pages) = &mut flow.application {
-            let took = self.now.since(flow.counts.begun);
-            flow.counts.pages.push(Transfer { completed_at: self.now, took });
-            let next = self.now + pages.rest();
-            self.wake_flow_at(id, next);
-        }
-    }
-
-    /// The connection ended before its time.
-    pub(crate) fn note_abort(&mut self, id: FlowId, end: EndId, reason: &'static str) {
-        let flow = &mut self.flows[id as usize];
-        let is_present = flow.sender == Some(end & !1);
-        if !is_present {
-            return;
-        }
-        flow.counts.gone().aborted = Some(reason);
-        flow.sender = None;
-        if let Application::Pages(pages) = &mut flow.application {
-            // The reader tries the next page.
-            let next = self.now + pages.rest();
-            self.wake_flow_at(id, next);
-        }
-    }
-
-    /// Removes a connection that is over at both ends, so that a flow of many pages needs few places.
-    pub(crate) fn retire(&mut self, sender: EndId) {
-        if !self.flows[self.ends[sender as usize].flow as usize].onward.is_empty() {
-            return self.retire_chain(sender);
-        }
-        let pair = [sender, sender + 1];
-        let over = |end: &EndId| {
-            matches!(self.ends[*end as usize].connection.state(), State::Closed | State::TimeWait)
-        };
-        let flow = &mut self.flows[self.ends[sender as usize].flow as usize];
-        if !flow.application.has_many_connections() || !pair.iter().all(over) {
-            return;
-        }
-        for (side, end) in pair.into_iter().enumerate() {
-            self.wheel.cancel(self.targets.first_end + end);
-            let end = &mut self.ends[end as usize];
-            flow.counts.retire(side, &end.connection);
-            end.incarnation += 1;
-        }
-        self.vacant.push(sender);
-    }
-
-    /// Sends a packet without TCP, of the message with this number.
-    pub(crate) fn send_plain(&mut self, id: FlowId, size: u32, message: u64) {
-        let flow = &self.flows[id as usize];
-        let segment = Segment { seq: message, len: size - flow.header_bytes, ..Segment::default() };
-        let index = self.pool.put(&PacketContents { to: id, incarnation: 0, sent_at: self.now, segment });
-        self.monitor.plain(self.key, 2 * id, Event::Sent(segment));
-        let marks = Marks::PLAIN | Marks::of(&segment);
-        let handle = PacketHandle::new((index, flow.routes[0]), size, flow.labels[0], marks);
-        let node = flow.nodes[0];
-        self.go(handle, Here { node, served: true });
-    }
-
-    /// A source has something to send.
-    fn send_from_source(&mut self, id: FlowId) {
-        let now = self.now;
-        let flow = &mut self.flows[id as usize];
-        let (start, transport, header) = (flow.start, flow.transport, flow.header_bytes);
-        if transport == Transport::Tcp && flow.counts.begun == Instant::FAR_FUTURE {
-            self.begin(id);
-        }
-        while let Some(app) = self.source_app_of(id).filter(|app| start + app.due() <= now) {
-            if transport == Transport::Tcp {
-                app.take(now);
-                let wanted = app.writable();
-                self.flows[id as usize].wanted = wanted;
-                continue;
-            }
-            let Some((number, emission)) = app.take_message(now, start) else { break };
-            let mut rest = emission.bytes;
-            while rest > 0 {
-                let part = rest.min(self.flows[id as usize].configs[0].mss);
-                rest -= part;
-                self.send_plain(id, part + header, number);
-                if let Some(app) = self.source_app_of(id) {
-                    app.note_packet();
-                }
-            }
-        }
-        if let Some(app) = self.source_app_of(id) {
-            let due = start + app.due();
-            self.wake_flow_at(id, due);
-        }
-        if let Some(sender) = self.flows[id as usize].sender {
-            self.write(id);
-            self.settle(sender);
-        }
-    }
-
-    fn source_app_of(&mut self, id: FlowId) -> Option<&mut SourceApp> {
-        self.flows[id as usize].application.source_app()
-    }
-
-    /// Notes that the receiving end of a source's connection read `bytes`.
-    pub(crate) fn note_read(&mut self, end: EndId, bytes: u64) {
-        let (now, flow) = (self.now, self.ends[end as usize].flow);
-        if let Some(app) = self.source_app_of(flow) {
-            app.handle_read(now, bytes);
-        }
-    }
-
-    /// A segment arrived at an end of a source's connection.
-    pub(crate) fn note_segment(&mut self, end: EndId) {
-        let (now, flow) = (self.now, self.ends[end as usize].flow);
-        let stats = self.ends[end as usize].connection.stats();
-        let fresh = stats.received_segments - stats.duplicate_segments;
-        if let Some(app) = self.source_app_of(flow).filter(|_| !end.is_multiple_of(2)) {
-            app.handle_segments(now, fresh);
-        }
+    /// Returns the name of the flow among all flows of a scenario.
+    pub fn name_in<'a>(&self, scenario: &'a Scenario) -> Name<'a> {
+        self.name(&scenario.flows[self.group as usize])
     }
 }

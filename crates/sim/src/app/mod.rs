@@ -1,14 +1,6 @@
-//! Use of connections and packets by flows: applications, and sessions of transports other than TCP.
+//! Applications: the flows of a world, and what they were served.
 
 pub(crate) mod application;
-mod flow;
-#[cfg(feature = "quic")]
-mod quic_ends;
-#[cfg(not(feature = "quic"))]
-#[path = "no_quic_ends.rs"]
-mod quic_ends;
-mod serve_client;
-mod serve_requests;
-mod serve_session;
+pub(crate) mod flow;
 pub(crate) mod session;
-pub(crate) mod session_setup;
+pub(crate) mod state;

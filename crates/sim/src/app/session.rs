@@ -6,7 +6,9 @@
 
 use bentpipe_base::Instant;
 use bentpipe_scenario::NodeId;
-use bentpipe_transports::{Agent, Packet, Progress, dtn, petra};
+use bentpipe_transports::{Agent, Progress, dtn, petra};
+
+use crate::packet::agent::Port;
 
 /// Agents of a flow, in the order from sender to receiver.
 #[derive(Debug)]
@@ -28,21 +30,6 @@ pub(crate) struct Binding {
 pub(crate) struct Way {
     /// Position of the route's first hop.
     pub route: u32,
-    pub to: Port,
-}
-
-/// A port of an agent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Port {
-    /// Number of the agent, counted from sender to receiver.
-    pub agent: u8,
-    pub port: u8,
-}
-
-/// A packet of an agent in the network.
-#[derive(Clone, Debug)]
-pub(crate) struct AgentPacket {
-    pub packet: Packet,
     pub to: Port,
 }
 

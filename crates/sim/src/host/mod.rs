@@ -1,6 +1,6 @@
-//! The ends of connections.
+//! Hosts: ends of connections, and the proxies that relay from one to another.
 
-mod endpoint;
+pub(crate) mod chain;
+pub(crate) mod end;
 pub(crate) mod proxy;
-mod relay;
-mod split;
+pub(crate) mod state;

@@ -5,7 +5,11 @@
 //! [chained](crate::network::hop::Special::Chained) hop of a fixed route. No packet is followed beyond the next change: later packets
 //! stay on their links, and are followed from there after the change.
 
-use bentpipe_scenario::{LinkId, NodeId};
+use bentpipe_net::Link;
+use bentpipe_scenario::{LinkId, NextHop, NodeId, RoutingTable};
+
+use crate::network::source::Source;
+use crate::packet::handle::PacketHandle;
 
 /// Links over which packets may be followed until the routes change.
 #[derive(Debug, Default)]
@@ -28,9 +32,33 @@ impl Chains {
         self.chained = chained;
     }
 
+    /// The next link of a packet behind another, if packets may be offered to it ahead of time.
+    #[inline(always)]
+    pub fn next(
+        &mut self,
+        routing: &Option<RoutingTable>,
+        destination: u32,
+        behind: LinkId,
+    ) -> Option<LinkId> {
+        match self.known(destination, behind) {
+            Some(next) => next,
+            None => self.find_next(routing.as_ref()?, destination, behind),
+        }
+    }
+
+    #[inline(never)]
+    fn find_next(&mut self, routing: &RoutingTable, destination: u32, behind: LinkId) -> Option<LinkId> {
+        let next = match routing.next(destination, routing.head(behind)) {
+            NextHop::Link(next) if self.has(next) => Some(next),
+            _ => None,
+        };
+        self.last[behind as usize] = (destination, next);
+        next
+    }
+
     /// Returns the next link of packets to a destination behind a link, if the last packet followed there had the same destination.
     #[inline(always)]
-    pub fn known(&self, destination: u32, behind: LinkId) -> Option<Option<LinkId>> {
+    fn known(&self, destination: u32, behind: LinkId) -> Option<Option<LinkId>> {
         if self.last.is_empty() {
             return Some(None);
         }
@@ -38,13 +66,8 @@ impl Chains {
         (last == destination).then_some(next)
     }
 
-    /// Packets to a destination go on like this behind a link.
-    pub fn learn(&mut self, destination: u32, behind: LinkId, next: Option<LinkId>) {
-        self.last[behind as usize] = (destination, next);
-    }
-
     /// Packets may be offered to this link ahead of time.
-    pub fn has(&self, link: LinkId) -> bool {
+    fn has(&self, link: LinkId) -> bool {
         self.chained.get(link as usize).is_some_and(|chained| *chained)
     }
 
@@ -52,5 +75,50 @@ impl Chains {
     pub fn clear(&mut self) {
         self.chained.clear();
         self.last.clear();
+    }
+}
+
+/// Links from which the packets of each link come.
+pub(crate) struct Survey<'a> {
+    routing: &'a RoutingTable,
+    links: &'a [Link<PacketHandle>],
+    sources: Vec<Source>,
+}
+
+impl<'a> Survey<'a> {
+    /// Nothing is known yet of the links of a world with these routes.
+    pub fn new(routing: &'a RoutingTable, links: &'a [Link<PacketHandle>]) -> Self {
+        Self { routing, links, sources: vec![Source::Nowhere; links.len()] }
+    }
+
+    /// Follows packets to a destination from a node, at which they arrived from this source.
+    pub fn walk(&mut self, (node, destination): (NodeId, u32), mut source: Source) {
+        for link in self.routing.way(destination, node) {
+            let before = &mut self.sources[link as usize];
+            *before = before.or(source);
+            source = self.source(link);
+        }
+    }
+
+    /// Returns the source of a link's packets.
+    pub fn source(&self, link: LinkId) -> Source {
+        if self.links[link as usize].is_foreseeable() { Source::One(link) } else { Source::Elsewhere }
+    }
+
+    /// True if all packets of a link come from one other link, and their fate is known at their arrival.
+    pub fn is_chained(&self, link: LinkId) -> bool {
+        let is_alone = matches!(self.sources[link as usize], Source::One(_));
+        is_alone && self.links[link as usize].is_first_in_first_out()
+    }
+
+    /// Number of links over which packets were followed before they reach this one.
+    pub fn depth(&self, mut link: LinkId) -> usize {
+        let mut depth = 0;
+        while let (true, Source::One(before)) = (self.is_chained(link), self.sources[link as usize])
+            && depth < self.links.len()
+        {
+            (depth, link) = (depth + 1, before);
+        }
+        depth
     }
 }

@@ -1,9 +1,10 @@
-//! Elements of the network between hosts: routes, middleboxes, shared channels.
+//! The network: links, routes, middleboxes, shared media, and the packets on their way.
 
-pub(crate) mod chains;
-pub(crate) mod core;
-pub(crate) mod forward;
+mod build;
+mod chains;
 pub(crate) mod hop;
 pub(crate) mod medium;
-pub(crate) mod middlebox;
-mod reroute;
+pub(crate) mod middleboxes;
+pub(crate) mod routes;
+pub(crate) mod source;
+pub(crate) mod state;

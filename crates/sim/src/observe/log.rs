@@ -5,8 +5,8 @@ use bentpipe_check::{HostEvent, LinkActivity};
 use bentpipe_scenario::LinkId;
 use bentpipe_trace::Event;
 
-use crate::engine::key::EventKey;
 use crate::ids::{EndId, PacketIndex};
+use crate::scheduler::key::EventKey;
 
 /// Something that happened somewhere.
 #[derive(Clone, Copy, Debug)]

@@ -9,8 +9,8 @@ use bentpipe_check::{HostEvent, LinkActivity};
 use bentpipe_scenario::LinkId;
 use bentpipe_trace::Event;
 
-use crate::engine::key::EventKey;
 use crate::ids::EndId;
+use crate::scheduler::key::EventKey;
 
 /// Observer of a simulation. The default methods ignore everything.
 pub(crate) trait Monitor {

@@ -7,12 +7,12 @@ use bentpipe_outcome::{LinkEvent, Observer, Passing, Recorder, Series};
 use bentpipe_scenario::{LinkId, Topology};
 use bentpipe_trace::Event;
 
-use crate::engine::key::EventKey;
 use crate::ids::EndId;
 use crate::network::medium::{link_config, link_name};
 use crate::observe::log::{EventLog, Observation};
 use crate::observe::monitor::Monitor;
 use crate::packet::handle::PacketHandle;
+use crate::scheduler::key::EventKey;
 
 /// Checkers for the links of a world.
 pub(crate) fn checker(topology: &Topology<'_>) -> Checker {

@@ -6,11 +6,11 @@ use bentpipe_base::{
     EcnField, Extension, Flags, Instant, Probe, SackBlocks, SackRange, Segment, prefetch_item,
 };
 
-use crate::engine::key::tie_break;
-use crate::engine::tuning::CHUNK;
 use crate::ids::PacketIndex;
 use crate::packet::handle::PacketHandle;
 use crate::packet::slab::{ChunkedSlab, Cursor};
+use crate::scheduler::key::tie_break;
+use crate::tuning::CHUNK;
 
 /// The contents of a packet and where they are going.
 #[derive(Clone, Copy, Debug, Default)]
