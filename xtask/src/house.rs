@@ -17,6 +17,12 @@ pub struct Room {
     pub tests_lean_on: &'static [&'static str],
 }
 
+/// Folders of the simulator, bottom up: files of each import from those before it only, so that a part can be tested without the simulation.
+pub const SIMULATOR: (&str, &[&str]) = (
+    "crates/sim",
+    &["scheduler", "packet", "network", "host", "app", "parallel", "observe", "world", "simulation"],
+);
+
 /// All crates, bottom up: each depends only on crates above it in this list.
 pub const ROOMS: &[Room] = &[
     Room { folder: "crates/base", name: "bentpipe-base", pure: true, leans_on: &[], tests_lean_on: &[] },

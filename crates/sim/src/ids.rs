@@ -8,3 +8,6 @@ pub(crate) type FlowId = u32;
 
 /// Place of a packet in the [`PacketPool`](crate::packet::pool::PacketPool).
 pub(crate) type PacketIndex = u32;
+
+/// Number of a phase group of logical processes.
+pub(crate) type GroupId = u8;

@@ -38,6 +38,28 @@ fn check_crate(krate: &Crate) -> Vec<Finding> {
     findings
 }
 
+/// Checks that files import from the folders of their crate before their own only.
+pub fn check_floors(sources: &Sources, rooms: &[Room], (folder, floors): (&str, &[&str])) -> Vec<Finding> {
+    let Some(room) = rooms.iter().find(|room| room.folder == folder) else { return Vec::new() };
+    let krate = Crate::read(sources, room);
+    let floor =
+        |module: &Module| floors.iter().position(|floor| module.first().is_some_and(|first| first == floor));
+    let mut findings = Vec::new();
+    for from in krate.files.keys() {
+        for (to, line) in krate.imports(from) {
+            if floor(from).zip(floor(to)).is_some_and(|(from, to)| to > from) {
+                findings.push(Finding::new(
+                    (krate.files[from].path, line),
+                    format!("imports {}, which is above it", krate.files[to].path),
+                    "a part can be read and tested without the parts above it",
+                    "move the common code down, or the using code up",
+                ));
+            }
+        }
+    }
+    findings
+}
+
 fn reaches(edges: &BTreeMap<&Module, BTreeMap<&Module, usize>>, from: &Module, to: &Module) -> bool {
     let (mut seen, mut open) = (BTreeSet::from([from]), vec![from]);
     while let Some(module) = open.pop() {
@@ -267,6 +289,18 @@ mod tests {
             ("a/src/e.rs", "use crate::{b::B, c::C, d::D};"),
         ];
         assert_eq!(cycles(&three), ["a/src/b.rs:1", "a/src/c.rs:1", "a/src/d.rs:1"]);
+    }
+
+    #[test]
+    fn a_file_imports_from_the_folders_below_its_own() {
+        let files = [
+            ("a/src/low/b.rs", "use crate::d::D;\nuse crate::high::c::C;"),
+            ("a/src/high/c.rs", "use crate::low::b::B;"),
+            ("a/src/d.rs", "pub struct D;"),
+        ];
+        let found = check_floors(&parse(&Tree::of(&files)).0, ROOMS, ("a", &["low", "high"]));
+        let found: Vec<_> = found.iter().map(|finding| (finding.file.as_str(), finding.line)).collect();
+        assert_eq!(found, [("a/src/low/b.rs", 2)]);
     }
 
     #[test]

@@ -80,6 +80,7 @@ fn check(tree: &Tree, root: &Path) -> Vec<Finding> {
     let (sources, mut findings) = source::parse(tree);
     findings.extend(arrows::check(tree, crate::house::ROOMS));
     findings.extend(cycles::check(&sources, crate::house::ROOMS));
+    findings.extend(cycles::check_floors(&sources, crate::house::ROOMS, crate::house::SIMULATOR));
     findings.extend(papers::check(tree, &sources));
     findings.extend(length::check(tree, &sources));
     findings.extend(dead::check(tree, &sources));

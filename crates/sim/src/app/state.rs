@@ -109,3 +109,49 @@ impl Applications {
         self.goodput.sample_all(at, first, bytes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::samples::{TWO_PROXIES, world_of};
+
+    const PAGES: FlowId = 0;
+    const FILE: FlowId = 1;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + bentpipe_base::Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_page_is_counted_once_and_the_next_follows_after_the_rest() {
+        let mut applications = world_of(TWO_PROXIES).applications;
+        applications.begin(PAGES, at(1));
+        applications.flows[0].sender = Some(0);
+        assert_eq!(applications.flows[0].wanted, 1_000_000);
+        assert_eq!(applications.complete(PAGES, at(4)), Some(at(6)));
+        assert_eq!(applications.complete(PAGES, at(5)), None);
+        let counts = &applications.flows[0].counts;
+        assert_eq!((counts.completed, counts.completion_sum, counts.pages.len()), (1, at(4).since(at(1)), 1));
+    }
+
+    #[test]
+    fn a_file_is_sent_once() {
+        let mut applications = world_of(TWO_PROXIES).applications;
+        applications.begin(FILE, at(0));
+        applications.flows[1].sender = Some(2);
+        assert_eq!(applications.complete(FILE, at(3)), None);
+        assert_eq!((applications.flows[1].counts.completed, applications.flows[1].sender), (1, None));
+    }
+
+    /// A reader tries the next page; the end of a former connection concerns nobody.
+    #[test]
+    fn the_early_end_of_the_present_connection_is_noted() {
+        let mut applications = world_of(TWO_PROXIES).applications;
+        applications.begin(PAGES, at(0));
+        applications.flows[0].sender = Some(4);
+        assert_eq!(applications.abort(PAGES, 2, "reset", at(1)), None);
+        assert_eq!(applications.flows[0].counts.of_gone().aborted, None);
+        assert_eq!(applications.abort(PAGES, 4, "reset", at(1)), Some(at(3)));
+        assert_eq!(applications.flows[0].counts.of_gone().aborted, Some("reset"));
+    }
+}

@@ -126,3 +126,116 @@ fn unsent_bytes(connection: &Connection) -> u64 {
     let sent = connection.next_to_send() - connection.oldest_unacknowledged();
     connection.unacknowledged_bytes().saturating_sub(sent)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::end::End;
+    use crate::packet::handle::Label;
+    use crate::scheduler::timer::Timer;
+    use crate::world::samples::{TWO_PROXIES, world_of};
+    use bentpipe_base::Duration;
+    use bentpipe_tcp::{Config, Connection};
+    use bentpipe_traffic::Interest;
+    use std::sync::Arc;
+
+    const SPLIT: FlowId = 0;
+    const DIRECT: FlowId = 1;
+
+    /// The end of a connection on a leg.
+    fn end(connection: Connection, flow: FlowId, leg_id: u32) -> End {
+        let interest = Interest::Usual;
+        let (relay, label, timer) = (Relay::None, Label::default(), Timer::OFF);
+        let (node, route, header_bytes, delays, incarnation) = Default::default();
+        End {
+            connection,
+            timer,
+            node,
+            route,
+            header_bytes,
+            label,
+            flow,
+            leg_id,
+            delays,
+            relay,
+            incarnation,
+            interest,
+        }
+    }
+
+    /// Hosts with an established connection on each leg of the flow that passes both proxies.
+    fn hosts() -> Hosts {
+        let mut hosts = world_of(TWO_PROXIES).hosts;
+        for leg_id in [SPLIT, 2, 3] {
+            let config = Arc::new(Config::default());
+            let sender = Connection::connect(config.clone(), 1, Instant::ZERO);
+            let receiver = Connection::listen(config, 2);
+            hosts.ends.extend([sender, receiver].map(|connection| end(connection, SPLIT, leg_id)));
+            let first = hosts.ends.len() - 2;
+            exchange(&mut hosts.ends[first..], Instant::ZERO);
+        }
+        for (receiver, sender) in [(1, 2), (3, 4)] {
+            hosts.ends[receiver as usize].relay = Relay::With(sender);
+            hosts.ends[sender as usize].relay = Relay::With(receiver);
+        }
+        hosts
+    }
+
+    /// Carries segments between two ends until both are silent.
+    fn exchange(pair: &mut [End], now: Instant) {
+        let mut is_silent = false;
+        while !std::mem::replace(&mut is_silent, true) {
+            for (from, to) in [(0, 1), (1, 0)] {
+                while let Some(mut segment) = pair[from].connection.poll_transmit(now) {
+                    pair[to].connection.exchange(now, &mut segment, false);
+                    is_silent = false;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn legs_follow_each_other_from_sender_to_receiver() {
+        let hosts = world_of(TWO_PROXIES).hosts;
+        assert_eq!((hosts.is_direct(SPLIT), hosts.is_direct(DIRECT)), (false, true));
+        let later: Vec<_> = hosts.later_legs(SPLIT).iter().map(|leg| leg.proxy).collect();
+        assert_eq!((later, hosts.later_legs(DIRECT).len()), (vec![0, 1], 0));
+        let after: Vec<_> = [SPLIT, 2, 3].iter().map(|leg_id| hosts.leg_after(SPLIT, *leg_id)).collect();
+        assert_eq!(after, [Some(0), Some(1), None]);
+        assert_eq!(hosts.leg_after(DIRECT, DIRECT), None);
+        assert_eq!((hosts.leg_of_client(SPLIT), hosts.leg_of_client(DIRECT)), (3, DIRECT));
+    }
+
+    #[test]
+    fn a_proxy_connects_further_on_the_next_leg_in_either_direction() {
+        let hosts = hosts();
+        let further: Vec<_> = (0..6).map(|id| hosts.leg_further(id)).collect();
+        assert_eq!(further, [None, Some((2, 0)), Some((SPLIT, 0)), Some((3, 1)), Some((2, 1)), None]);
+        assert_eq!(hosts.chain(0), [0, 2, 4]);
+        assert!((0..6).all(|id| hosts.first_of_chain(id) == 0 && !hosts.is_over(id)));
+    }
+
+    /// Bytes pass a proxy once, in order, and never more than it may hold; the end of the stream passes behind them.
+    #[test]
+    fn a_proxy_relays_bytes_and_then_the_end_of_the_stream() {
+        let mut hosts = hosts();
+        let mut now = Instant::ZERO;
+        let (written, mut relayed) = (hosts.ends[0].connection.write(now, 50_000), 0);
+        hosts.ends[0].connection.close(now);
+        let mut closes = false;
+        for _ in 0..100 {
+            now += Duration::from_millis(1);
+            exchange(&mut hosts.ends[0..2], now);
+            let step = hosts.relay(now, 1, 2);
+            relayed += step.bytes;
+            closes |= step.closes;
+            exchange(&mut hosts.ends[2..4], now);
+            hosts.ends[3].connection.read(now, u64::MAX);
+        }
+        assert_eq!((relayed, closes), (written, true));
+        assert_eq!((hosts.proxies[0].relayed_bytes, hosts.proxies[1].relayed_bytes), (written, 0));
+        assert_eq!(hosts.ends[3].connection.delivered_bytes(), written);
+        assert!(hosts.ends[3].connection.peer_closed());
+        assert_eq!(hosts.relay(now, 1, 2), Relayed { bytes: 0, closes: false });
+    }
+}

@@ -137,3 +137,94 @@ impl Routes {
         passing.into_iter().zip(onward).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::handle::{Label, Marks};
+    use crate::world::samples::{TWO_PROXIES, world_of};
+
+    /// A way over two satellites, which ends after half a minute.
+    const SKY: &str = r#"
+duration = "60 s"
+[constellation.iridium]
+kind = "walker-star"
+altitude = "780 km"
+inclination = "86.4 deg"
+planes = 6
+satellites-per-plane = 11
+plane-separation = "31.6 deg"
+elevation-mask = "8.2 deg"
+step = "10 s"
+[constellation.iridium.ground]
+rate = "10 Mbit/s"
+[constellation.iridium.between]
+rate = "10 Mbit/s"
+[node.west]
+kind = "ground-station"
+latitude = "37.9 deg"
+longitude = "-122.3 deg"
+[node.east]
+kind = "ground-station"
+latitude = "42.3 deg"
+longitude = "-71.1 deg"
+[flow.bulk]
+from = "west"
+to = "east"
+"#;
+
+    #[test]
+    fn a_fixed_route_is_its_links_in_order() {
+        let world = world_of(TWO_PROXIES);
+        let (routes, flow) = (&world.network.routes, &world.applications.flows[0]);
+        let [way, back] = [0, 1].map(|side| routes.links_from(flow.routes[side], flow.nodes[side]));
+        // The first leg ends at the first proxy.
+        assert_eq!((way.len(), back.len()), (1, 1));
+        assert_eq!((routes.head(way[0]), routes.head(back[0])), (flow.nodes[1], flow.nodes[0]));
+        assert_eq!(routes.next_change(), Instant::FAR_FUTURE);
+    }
+
+    /// Between two changes a packet is followed from the ground to the ground, and after a change to where the table now says.
+    #[test]
+    fn packets_are_followed_over_changing_routes_until_the_next_change() {
+        let world = world_of(SKY);
+        let (mut network, flow) = (world.network, &world.applications.flows[0]);
+        let way = network.routes.links_from(flow.routes[0], flow.nodes[0]);
+        assert!(way.len() >= 2, "{way:?}");
+        assert_eq!(way.last().map(|link| network.routes.head(*link)), Some(flow.nodes[1]));
+        network.routes.set_origins([(flow.routes, flow.nodes)].into_iter());
+        let until = Instant::ZERO + Duration::from_secs(60);
+        let used = network.routes.find_chains(&network.links, &[], |_| true, until);
+        assert!(used.is_empty(), "no packet is on its way");
+        let to = lookup(network.routes.hops[flow.routes[0] as usize]).expect("it is looked up");
+        for pair in way.windows(2) {
+            assert_eq!(network.routes.chained_hop(to, pair[0]), Some(pair[1]));
+        }
+        let change = network.routes.next_change();
+        assert_eq!(network.routes.horizon, until.min(change - Duration::from_nanos(1)));
+        network.routes.change(change);
+        assert_eq!(network.routes.chained_hop(to, way[0]), None, "nothing is known after a change");
+    }
+
+    /// A packet on a link remains there with its destination, and is handed over when its next link is known.
+    #[test]
+    fn a_packet_on_a_link_goes_on_over_the_next() {
+        let world = world_of(SKY);
+        let (mut network, flow) = (world.network, &world.applications.flows[0]);
+        let way = network.routes.links_from(flow.routes[0], flow.nodes[0]);
+        let handle = PacketHandle::new((0, flow.routes[0]), 1000, Label::default(), Marks::empty());
+        network.links[way[0] as usize].enqueue(Instant::ZERO, handle);
+        let to = lookup(network.routes.hops[flow.routes[0] as usize]).expect("it is looked up");
+        let remaining = network.routes.remaining(&network.links);
+        assert_eq!(remaining, [(way[0], to)]);
+        network.routes.set_origins([(flow.routes, flow.nodes)].into_iter());
+        let until = Instant::ZERO + Duration::from_secs(60);
+        let used = network.routes.find_chains(&network.links, &remaining, |_| true, until);
+        assert_eq!(used, [way[0]]);
+        let handed_over = network.routes.hand_over(way[0], &mut network.links[way[0] as usize]);
+        assert_eq!(handed_over.iter().map(|(_, onward)| *onward).collect::<Vec<_>>(), [way[1]]);
+        // 0.8 ms of transmission, and between 2.6 and 11 ms to a satellite at 780 km or more.
+        let at = handed_over[0].0.at.as_nanos();
+        assert!((3_400_000..12_000_000).contains(&at), "{at}");
+    }
+}

@@ -6,11 +6,11 @@ use bentpipe_scenario::LinkId;
 
 use crate::app::flow::Flow;
 use crate::host::proxy::Leg;
-use crate::ids::FlowId;
+use crate::ids::{FlowId, GroupId};
 use crate::network::hop::{ARRIVED, Hop, Special, chained, link, shared_link};
 use crate::packet::handle::PacketHandle;
 use crate::parallel::channel::Channel;
-use crate::parallel::process::{GroupId, Numbers, Process, Processes};
+use crate::parallel::process::{Numbers, Process, Processes};
 use crate::parallel::shared_link::{SharedLink, find_shared_links};
 use crate::tuning::{LEAST_PACKETS, MOST_FLOWS};
 

@@ -20,7 +20,7 @@ use std::ops::Range;
 use bentpipe_base::{Components, Duration, Instant};
 use bentpipe_scenario::LinkId;
 
-use crate::ids::{EndId, FlowId};
+use crate::ids::{EndId, FlowId, GroupId};
 use crate::packet::pool::{PacketPool, Waiting};
 use crate::parallel::batch::sort;
 use crate::parallel::channel::Channel;
@@ -99,9 +99,6 @@ impl Process {
         Self { channels, members, group, share: 0, is_scheduled: false, is_sampled: true, due }
     }
 }
-
-/// Number of a phase group.
-pub(crate) type GroupId = u8;
 
 /// No member.
 const NOBODY: u32 = u32::MAX;

@@ -4,11 +4,11 @@ use bentpipe_base::Duration;
 use bentpipe_net::Link;
 use bentpipe_scenario::LinkId;
 
+use crate::ids::GroupId;
 use crate::network::hop::{ARRIVED, Hop, Special, link};
 use crate::network::source::Source;
 use crate::packet::handle::PacketHandle;
 use crate::parallel::batch::Batch;
-use crate::parallel::process::GroupId;
 
 /// A link with packets of several other links.
 #[derive(Debug)]

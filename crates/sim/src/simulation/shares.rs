@@ -17,10 +17,10 @@ use bentpipe_net::{Link, LinkStats};
 use bentpipe_outcome::SAMPLE_INTERVAL;
 use bentpipe_team::Team;
 
+use crate::ids::GroupId;
 use crate::observe::monitor::Silent;
 use crate::options::{Ended, RunOptions};
 use crate::packet::handle::MOST_SHARES;
-use crate::parallel::process::GroupId;
 use crate::parallel::share::{Leaving, Returned, Share};
 use crate::scheduler::target::Target;
 use crate::simulation::Simulation;

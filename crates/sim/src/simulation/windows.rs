@@ -4,10 +4,10 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_outcome::SAMPLE_INTERVAL;
 
 use crate::host::end::End;
-use crate::ids::EndId;
+use crate::ids::{EndId, GroupId};
 use crate::observe::monitor::Monitor;
 use crate::packet::pool::{NO_CHANNEL, Waiting};
-use crate::parallel::process::{GroupId, Numbers, Process, Processes};
+use crate::parallel::process::{Numbers, Process, Processes};
 use crate::scheduler::key::EventKey;
 use crate::scheduler::target::Target;
 use crate::scheduler::timer::Timer;

@@ -6,6 +6,8 @@ mod quic_ends;
 #[cfg(not(feature = "quic"))]
 #[path = "no_quic_ends.rs"]
 mod quic_ends;
+#[cfg(test)]
+pub(crate) mod samples;
 mod session_setup;
 mod split;
 

@@ -5,6 +5,7 @@ use bentpipe_scenario::{FlowGroup, NodeId, Topology};
 use bentpipe_tcp::Stats;
 
 use crate::BuildError;
+use crate::app::flow::Flow;
 use crate::host::proxy::Leg;
 use crate::packet::handle::Label;
 use crate::world::{World, with_receiver_half};
@@ -17,14 +18,9 @@ impl World {
         if self.hosts.proxies.is_empty() || group.esp.is_some() {
             return Ok(());
         }
-        let (routes, [from, to]) =
-            (self.applications.flows[flow].routes, self.applications.flows[flow].nodes);
-        let heads = self
-            .network
-            .routes
-            .links_from(routes[0], from)
-            .into_iter()
-            .map(|link| self.network.routes.head(link));
+        let Flow { routes, nodes: [from, to], .. } = self.applications.flows[flow];
+        let passed = self.network.routes.links_from(routes[0], from).into_iter();
+        let heads = passed.map(|link| self.network.routes.head(link));
         let proxy_at = |node| self.hosts.proxies.iter().position(|proxy| proxy.node == node);
         let passed: Vec<usize> = heads.filter_map(proxy_at).collect();
         if passed.is_empty() {
