@@ -22,8 +22,10 @@ duration = "10 s"
 [node.b]
 [node.near]
 kind = "proxy"
+buffer = "20 kB"
 [node.far]
 kind = "proxy"
+buffer = "20 kB"
 [link.first]
 between = ["a", "near"]
 rate = "10 Mbit/s"

@@ -31,7 +31,7 @@ use crate::{
 pub const ENTRY: Entry = Entry {
     name: "copa",
     title: "steers the window to a rate that is the inverse of the queueing delay, and competes where it must",
-    paper: "Arun, Balakrishnan, USENIX NSDI 2018",
+    paper: "Arun, Balakrishnan, USENIX NSDI",
     year: 2018,
     in_kernel: true,
     family: Family::Delay,

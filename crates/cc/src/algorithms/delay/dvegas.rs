@@ -80,7 +80,7 @@ impl Reflector for Receiver {
 pub const ENTRY: Entry = Entry {
     name: "dvegas",
     title: "the queue in front of the satellite link tells the sender beside it what to do; Vegas without",
-    paper: "Wu, Peng, Leung, IEEE PIMRC 2004; IJSCN 24",
+    paper: "Wu, Peng, Leung, IEEE PIMRC; IJSCN 24",
     year: 2004,
     needs_receiver: true,
     receiver: Some(RECEIVER),

@@ -32,7 +32,7 @@ use crate::{
 pub const ENTRY: Entry = Entry {
     name: "new-vegas",
     title: "Vegas for long round trips: spaced pairs of segments and rapid window convergence",
-    paper: "Sing, Soh, IEEE NCA 2005 and ISCC 2006",
+    paper: "Sing, Soh, ISCC 2006 and IEEE NCA",
     year: 2005,
     in_kernel: true,
     family: Family::Delay,

@@ -29,7 +29,7 @@ use crate::{
 pub const ENTRY: Entry = Entry {
     name: "satcp",
     title: "CUBIC that regains its window nine times sooner after a loss near a handover",
-    paper: "Cao, Zhang, IEEE INFOCOM 2023",
+    paper: "Cao, Zhang, IEEE INFOCOM",
     year: 2023,
     family: Family::Loss,
     advice: "For low orbits whose handover times the sender knows. Real congestion at a handover costs more losses and delay than with CUBIC.",

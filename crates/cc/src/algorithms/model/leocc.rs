@@ -28,7 +28,7 @@ use crate::{CongestionControl, Entry, Family, SENDER_ONLY, Start};
 pub const ENTRY: Entry = Entry {
     name: "leocc",
     title: "BBR that measures its path anew at each reconfiguration of a low orbit",
-    paper: "Lai et al., ACM SIGCOMM 2025",
+    paper: "Lai et al., ACM SIGCOMM",
     year: 2025,
     family: Family::Model,
     advice: "For low orbits with reconfigurations at known times. Not for GEO, where a new measurement takes a third of the period.",

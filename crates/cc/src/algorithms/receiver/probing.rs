@@ -32,7 +32,7 @@ use crate::{
 pub const ENTRY: Entry = Entry {
     name: "probing",
     title: "after a loss two header-only probes ask the path: a fade costs no window, congestion half of it",
-    paper: "Tsaoussidis, Badr, IEEE ICNP 2000",
+    paper: "Tsaoussidis, Badr, IEEE ICNP",
     year: 2000,
     needs_receiver: true,
     family: Family::Receiver,
