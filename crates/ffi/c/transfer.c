@@ -156,6 +156,45 @@ static void report_failures(void) {
     bentpipe_cc_free(cc);
 }
 
+/* RFC 9959: a connection jumps from its initial window to half of the capacity that another one saved. */
+static void resume(void) {
+    BentpipeCcCapacity capacity = {.bytes = 1};
+    BentpipeCcMemory *memory = bentpipe_cc_memory_new();
+    ok(bentpipe_cc_memory_capacity(memory, &capacity));
+    require(capacity.bytes == 0, "an empty memory");
+    capacity.bytes = 1000 * DATAGRAM;
+    fails(bentpipe_cc_memory_set_capacity(memory, capacity), BENTPIPE_CC_STATUS_INVALID_ARGUMENT, "min_rtt_ns");
+    capacity.min_rtt_ns = RTT_NS;
+    ok(bentpipe_cc_memory_set_capacity(memory, capacity));
+
+    BentpipeCc *cc;
+    BentpipeCcSettings settings = {.datagram_bytes = DATAGRAM, .careful_resume_ns = 60000 * MS};
+    fails(bentpipe_cc_new("cubic", NULL, &settings, &cc), BENTPIPE_CC_STATUS_INVALID_ARGUMENT, "`settings.memory` is NULL");
+    settings.memory = memory;
+    ok(bentpipe_cc_new("cubic", NULL, &settings, &cc));
+    ok(bentpipe_cc_established(cc, 1, RTT_NS));
+    BentpipeCcState state;
+    ok(bentpipe_cc_state(cc, &state));
+    uint64_t packets = state.window / DATAGRAM;
+    for (uint64_t number = 0; number < packets; number++) ok(bentpipe_cc_on_sent(cc, 1, number, DATAGRAM));
+    for (uint64_t number = 0; number < packets; number++) {
+        ok(bentpipe_cc_on_acked(cc, number));
+        ok(bentpipe_cc_end_ack(cc, 1 + RTT_NS, RTT_NS, false, 0));
+    }
+    ok(bentpipe_cc_state(cc, &state));
+    printf("resumes from %" PRIu64 " to %" PRIu64 " packets\n", packets, state.window / DATAGRAM);
+    require(packets == 10 && state.window == 500 * DATAGRAM, "half of the saved capacity");
+    ok(bentpipe_cc_memory_set_capacity(memory, (BentpipeCcCapacity){0}));
+    ok(bentpipe_cc_memory_capacity(memory, &capacity));
+    require(capacity.bytes == 0, "a deleted capacity");
+    fails(bentpipe_cc_memory_capacity(NULL, &capacity), BENTPIPE_CC_STATUS_INVALID_ARGUMENT, "`memory` is NULL");
+    bentpipe_cc_memory_free(memory);
+    bentpipe_cc_memory_free(NULL);
+    /* The handle keeps what it shares. */
+    ok(bentpipe_cc_close(cc, 2 + RTT_NS));
+    bentpipe_cc_free(cc);
+}
+
 int main(void) {
     char name[32];
     size_t count = 0;
@@ -164,6 +203,7 @@ int main(void) {
     printf("bentpipe-cc %s, %zu algorithms\n", bentpipe_cc_version(), count);
     require(count >= 20, "the algorithms are listed");
     report_failures();
+    resume();
     run("cubic", NULL, 1.0);
     run("hybla", "{\"rtt0_s\": 0.05}", 1.0);
     run("zenith", NULL, 7.0);

@@ -1,7 +1,8 @@
 /* Congestion control for transports that number their packets. Written by cbindgen from crates/ffi/src.
  *
  * A handle is the sender of one path of one connection. Times are nanoseconds of the caller's clock, which never runs
- * backwards. Sizes are bytes. Any thread may use a handle, but only one at a time; different handles share nothing. */
+ * backwards. Sizes are bytes. Any thread may use a handle, but only one at a time; different handles share nothing but
+ * the memory that they were made with. */
 
 #ifndef BENTPIPE_CC_H
 #define BENTPIPE_CC_H
@@ -55,9 +56,16 @@ typedef enum {
 } BentpipeCcStatus;
 
 /*
- Congestion control of one path. Any thread may use a handle, but only one at a time. Different handles share nothing.
+ Congestion control of one path. Any thread may use a handle, but only one at a time. Different handles share nothing but
+ their memory.
  */
 typedef struct BentpipeCc BentpipeCc;
+
+/*
+ What the connections to one destination remember. Any thread may use it at any time. It lives until it and every handle that was
+ made with it are freed.
+ */
+typedef struct BentpipeCcMemory BentpipeCcMemory;
 
 /*
  Properties of a path. Zero for `datagram_bytes` or `initial_window` means the default.
@@ -83,6 +91,15 @@ typedef struct {
    Seed of the algorithm's random numbers, different for each connection.
    */
   uint64_t seed;
+  /*
+   What the connections to this destination remember; NULL for nothing.
+   */
+  const BentpipeCcMemory *memory;
+  /*
+   Careful Resume (RFC 9959): the nanoseconds after which a saved capacity is deleted. 0 switches it off. It needs a memory, and the
+   caller must obey bentpipe_cc_departure.
+   */
+  uint64_t careful_resume_ns;
 } BentpipeCcSettings;
 
 /*
@@ -131,6 +148,24 @@ typedef struct {
   char phase[BENTPIPE_CC_PHASE_BYTES];
 } BentpipeCcState;
 
+/*
+ Capacity of a path, as the last connection found it.
+ */
+typedef struct {
+  /*
+   Bytes acknowledged within one round trip; 0 if no capacity is saved.
+   */
+  uint64_t bytes;
+  /*
+   Smallest round-trip time in nanoseconds.
+   */
+  uint64_t min_rtt_ns;
+  /*
+   Time of the save on the caller's clock.
+   */
+  uint64_t saved_at_ns;
+} BentpipeCcCapacity;
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -157,10 +192,10 @@ BentpipeCcStatus bentpipe_cc_algorithm(size_t index, char *name, size_t size);
 
 /*
  Makes the sender of one path and writes its handle into `*cc`. `parameters` is a JSON object of the algorithm's parameters, or
- NULL for their defaults. `settings` may be NULL for the defaults. On failure `*cc` is NULL.
+ NULL for their defaults. `settings` may be NULL for the defaults, and is not used after the call. On failure `*cc` is NULL.
 
  # Safety
- `algorithm` and `parameters` are NUL-terminated strings, `settings` is valid, and `cc` is writable.
+ `algorithm` and `parameters` are NUL-terminated strings, `settings` and its memory are valid, and `cc` is writable.
  */
 BentpipeCcStatus bentpipe_cc_new(const char *algorithm,
                                  const char *parameters,
@@ -313,6 +348,37 @@ BentpipeCcStatus bentpipe_cc_close(BentpipeCc *cc, uint64_t now_ns);
  `cc` is a handle, and `state` is writable.
  */
 BentpipeCcStatus bentpipe_cc_state(BentpipeCc *cc, BentpipeCcState *state);
+
+/*
+ Makes an empty memory for one destination.
+ */
+BentpipeCcMemory *bentpipe_cc_memory_new(void);
+
+/*
+ Frees a memory; NULL is ignored. Handles that were made with it keep what they share.
+
+ # Safety
+ `memory` is a memory that was not freed.
+ */
+void bentpipe_cc_memory_free(BentpipeCcMemory *memory);
+
+/*
+ Writes the saved capacity into `*capacity`, so that the caller can keep it in a file. Connections save it while they run and in
+ bentpipe_cc_close, if they use Careful Resume.
+
+ # Safety
+ `memory` is a memory, and `capacity` is writable.
+ */
+BentpipeCcStatus bentpipe_cc_memory_capacity(const BentpipeCcMemory *memory,
+                                             BentpipeCcCapacity *capacity);
+
+/*
+ Saves a capacity that an earlier process found. 0 bytes delete the saved one.
+
+ # Safety
+ `memory` is a memory.
+ */
+BentpipeCcStatus bentpipe_cc_memory_set_capacity(BentpipeCcMemory *memory, BentpipeCcCapacity capacity);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -50,6 +50,16 @@ impl Failure {
         Self::new(BentpipeCcStatus::InvalidArgument, message)
     }
 
+    pub fn no_round_trip() -> Self {
+        let message = "`capacity.min_rtt_ns` is 0, and a capacity has a round trip";
+        Self::new(BentpipeCcStatus::InvalidArgument, message)
+    }
+
+    pub fn nothing_to_resume() -> Self {
+        let message = "`settings.careful_resume_ns` is not 0, and `settings.memory` is NULL";
+        Self::new(BentpipeCcStatus::InvalidArgument, message)
+    }
+
     pub fn no_such_index(index: usize) -> Self {
         let message =
             format!("no algorithm has the index {index}: the last one is {}", supported().count() - 1);

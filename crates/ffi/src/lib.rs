@@ -7,6 +7,7 @@
 //! panicked refuses every later call, except [`bentpipe_cc_free`].
 
 mod error;
+mod memory;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -20,12 +21,17 @@ use bentpipe_cc::{Algorithm, Wake};
 
 pub use error::BentpipeCcStatus;
 use error::Failure;
+pub use memory::{
+    BentpipeCcCapacity, BentpipeCcMemory, bentpipe_cc_memory_capacity, bentpipe_cc_memory_free,
+    bentpipe_cc_memory_new, bentpipe_cc_memory_set_capacity,
+};
 pub use state::{BentpipeCcSettings, BentpipeCcState};
 
 /// Time of an event that never comes.
 pub const BENTPIPE_CC_NEVER: u64 = u64::MAX;
 
-/// Congestion control of one path. Any thread may use a handle, but only one at a time. Different handles share nothing.
+/// Congestion control of one path. Any thread may use a handle, but only one at a time. Different handles share nothing but
+/// their memory.
 pub struct BentpipeCc {
     control: PacketControl,
     panicked: bool,
@@ -70,10 +76,10 @@ pub unsafe extern "C" fn bentpipe_cc_algorithm(
 }
 
 /// Makes the sender of one path and writes its handle into `*cc`. `parameters` is a JSON object of the algorithm's parameters, or
-/// NULL for their defaults. `settings` may be NULL for the defaults. On failure `*cc` is NULL.
+/// NULL for their defaults. `settings` may be NULL for the defaults, and is not used after the call. On failure `*cc` is NULL.
 ///
 /// # Safety
-/// `algorithm` and `parameters` are NUL-terminated strings, `settings` is valid, and `cc` is writable.
+/// `algorithm` and `parameters` are NUL-terminated strings, `settings` and its memory are valid, and `cc` is writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bentpipe_cc_new(
     algorithm: *const c_char,
@@ -88,7 +94,11 @@ pub unsafe extern "C" fn bentpipe_cc_new(
         *cc = std::ptr::null_mut();
         // SAFETY: the caller vouches for both strings.
         let (name, parameters) = unsafe { (text(algorithm, "algorithm")?, parameters_text(parameters)?) };
-        let settings = settings.map_or_else(Settings::default, BentpipeCcSettings::checked);
+        let settings = match settings {
+            // SAFETY: the caller vouches for its memory.
+            Some(settings) => unsafe { settings.checked()? },
+            None => Settings::default(),
+        };
         let algorithm = configured(name, parameters)?;
         let control = PacketControl::new(&algorithm, &settings).map_err(Failure::refused)?;
         *cc = Box::into_raw(Box::new(BentpipeCc { control, panicked: false }));

@@ -3,13 +3,16 @@
 use std::ffi::c_char;
 
 use bentpipe_base::{Duration, Rate};
+use bentpipe_cc::careful_resume;
 use bentpipe_cc::packets::{PacketControl, Settings};
 
 use crate::BENTPIPE_CC_NEVER;
+use crate::error::Failure;
+use crate::memory::BentpipeCcMemory;
 
 /// Properties of a path. Zero for `datagram_bytes` or `initial_window` means the default.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy)]
 pub struct BentpipeCcSettings {
     /// Bytes of a full datagram, as bentpipe_cc_on_sent counts them; default 1200.
     pub datagram_bytes: u32,
@@ -21,21 +24,37 @@ pub struct BentpipeCcSettings {
     pub ecn: bool,
     /// Seed of the algorithm's random numbers, different for each connection.
     pub seed: u64,
+    /// What the connections to this destination remember; NULL for nothing.
+    pub memory: *const BentpipeCcMemory,
+    /// Careful Resume (RFC 9959): the nanoseconds after which a saved capacity is deleted. 0 switches it off. It needs a memory, and the
+    /// caller must obey bentpipe_cc_departure.
+    pub careful_resume_ns: u64,
 }
 
 impl BentpipeCcSettings {
     /// Returns these settings with the defaults of absent values.
-    pub(crate) fn checked(&self) -> Settings {
+    ///
+    /// # Safety
+    /// `self.memory` is NULL or a memory.
+    pub(crate) unsafe fn checked(&self) -> Result<Settings, Failure> {
         let default = Settings::default();
         let or = |value: u32, default: u32| if value == 0 { default } else { value };
-        Settings {
+        // SAFETY: the caller vouches for the memory.
+        let memory = unsafe { self.memory.as_ref() }.map(|memory| memory.paths.clone());
+        let resumes = self.careful_resume_ns != 0;
+        if resumes && memory.is_none() {
+            return Err(Failure::nothing_to_resume());
+        }
+        let lifetime = Duration::from_nanos(self.careful_resume_ns);
+        Ok(Settings {
             datagram_bytes: or(self.datagram_bytes, default.datagram_bytes),
             initial_window: or(self.initial_window, default.initial_window),
             paced: !self.unpaced,
             ecn: self.ecn,
             seed: self.seed,
-            ..default
-        }
+            memory,
+            careful_resume: resumes.then(|| careful_resume::Config { lifetime, ..Default::default() }),
+        })
     }
 }
 
