@@ -13,6 +13,9 @@ pub const HELP: &str = "Bentpipe's TCP uses a TUN device and its own address (--
 /// Default addresses of the user-space stack.
 pub const USUAL_ADDRESSES: [&str; 2] = ["10.105.0.2/30", "fd62:656e::2/126"];
 
+/// Environment variable with other default addresses.
+pub const ADDRESS_VARIABLE: &str = "BENTPIPE_ADDRESS";
+
 /// Transport of `send` and `receive`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Transport {
@@ -45,7 +48,7 @@ pub struct OnWire {
         value_name = "ADDRESS/LENGTH",
         num_args = 1,
         value_delimiter = ',',
-        env = "BENTPIPE_ADDRESS",
+        env = ADDRESS_VARIABLE,
         default_values = USUAL_ADDRESSES
     )]
     pub address: Vec<Network>,

@@ -14,7 +14,7 @@ use noq_proto::{MtuDiscoveryConfig, TransportConfig, VarInt};
 
 use crate::failure::Failure;
 use crate::transfer::{self, End};
-use crate::transfer_args::{OnWire, USUAL_ADDRESSES};
+use crate::transfer_args::{ADDRESS_VARIABLE, OnWire, USUAL_ADDRESSES};
 
 /// Headers of UDP and of either IP version.
 const IPV4_HEADERS: u16 = 28;
@@ -132,11 +132,8 @@ fn refuse_options_of_tcp(args: &OnWire) -> Result<(), Failure> {
     if args.tun.is_some() {
         return refuse("--tun", "no such option, because QUIC uses a socket of the kernel");
     }
-    let usual: Vec<Network> = USUAL_ADDRESSES.iter().filter_map(|text| text.parse().ok()).collect();
-    if usual != args.address {
-        let accepted =
-            "no such option, because QUIC uses the addresses of the kernel (unset BENTPIPE_ADDRESS, too)";
-        return refuse("--address", accepted);
+    if is_given(&args.address) {
+        return refuse("--address", "no such option, because QUIC uses the addresses of the kernel");
     }
     if args.scenario.is_some() {
         return refuse("--scenario", "--cc NAME and --set KEY=VALUE");
@@ -157,6 +154,15 @@ fn refuse_options_of_tcp(args: &OnWire) -> Result<(), Failure> {
         Some(found) => refuse(&format!("--set {found}"), &format!("cc.KEY=VALUE, and {}", KEYS.join(", "))),
         None => Ok(()),
     }
+}
+
+/// True if the command line has these addresses: they are neither the default nor those of the environment, which are for TCP.
+fn is_given(address: &[Network]) -> bool {
+    let parsed = |texts: &mut dyn Iterator<Item = &str>| -> Vec<Network> {
+        texts.filter_map(|text| text.parse().ok()).collect()
+    };
+    let ambient = std::env::var(ADDRESS_VARIABLE).unwrap_or_default();
+    address != parsed(&mut USUAL_ADDRESSES.into_iter()) && address != parsed(&mut ambient.split(','))
 }
 
 /// Adds the controls of the stack to the accepted names.
