@@ -146,7 +146,8 @@ pub const ROOMS: &[Room] = &[
         name: "bentpipe-quic",
         pure: false,
         leans_on: &["bentpipe-base", "bentpipe-cc", "bentpipe-transports"],
-        tests_lean_on: &[],
+        // With its feature `quinn`, which nothing else enables.
+        tests_lean_on: &["bentpipe-quic"],
     },
     Room {
         folder: "crates/scenario",
@@ -304,6 +305,7 @@ pub const ROOMS: &[Room] = &[
             "bentpipe-tcp",
             "bentpipe-host",
             "bentpipe-kernel",
+            "bentpipe-quic",
             "bentpipe-scenario",
             "bentpipe-lab",
             "bentpipe-table",

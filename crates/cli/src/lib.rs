@@ -33,6 +33,11 @@ mod pep_top;
 #[cfg(feature = "pep")]
 mod pep_try;
 mod progress;
+#[cfg(all(feature = "transfer", feature = "quic"))]
+mod quic;
+#[cfg(all(feature = "transfer", not(feature = "quic")))]
+#[path = "no_quic.rs"]
+mod quic;
 #[cfg(feature = "transfer")]
 mod reach;
 #[cfg(feature = "transfer")]

@@ -33,6 +33,8 @@ pub enum Kind {
     Packets,
     /// Events, one JSON document per line.
     Events,
+    /// Events of a QUIC connection, qlog.
+    Qlog,
     /// Final state of an emulation, JSON.
     Summary,
     /// Capacities of paths, JSON.
@@ -81,6 +83,10 @@ impl Kind {
                 let is_packed = head.starts_with(&[0x1f, 0x8b]) && text.contains(PACKED);
                 text.starts_with("{\"t_s\":") || is_packed
             }
+            Self::Qlog => {
+                let is_packed = head.starts_with(&[0x1f, 0x8b]) && text.contains(PACKED);
+                text.starts_with("\u{1e}{") && text.contains("qlog") || is_packed
+            }
             Self::Summary => document("\"at_s\":"),
             Self::Capacities => document("\"capacities\":"),
             Self::Claims => document("\"verdict\":"),
@@ -102,6 +108,7 @@ impl Kind {
             Self::Columns => "list of columns of Bentpipe",
             Self::Packets => "capture (pcapng)",
             Self::Events => "trace of Bentpipe",
+            Self::Qlog => "qlog",
             Self::Summary => "summary of Bentpipe",
             Self::Capacities => "list of capacities of Bentpipe",
             Self::Claims => "list of claims of Bentpipe",

@@ -1,6 +1,7 @@
 //! `bentpipe pep status` and `bentpipe pep stop`: the proxy that runs.
 
-use bentpipe_pep::Running;
+use bentpipe_pep::{Running, UdpCount, UdpReport};
+use indicatif::DecimalBytes;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -12,9 +13,11 @@ pub fn status(args: &PepStatusArgs) -> Result<(), Failure> {
     let running = bentpipe_pep::running();
     let health = pep_top::ask(args.from, "/health").ok();
     let health: Option<Value> = health.and_then(|text| serde_json::from_str(&text).ok());
+    // An older proxy has no such page.
+    let udp = health.as_ref().and_then(|_| pep_top::fetch_udp(args.from).ok()).unwrap_or_default();
     if args.json {
         let processes: Vec<i32> = running.iter().map(|proxy| proxy.process).collect();
-        println!("{}", serde_json::json!({ "processes": processes, "health": health }));
+        println!("{}", serde_json::json!({ "processes": processes, "health": health, "udp": udp }));
     } else {
         for proxy in &running {
             println!("runs: process {}, rules in the table inet {}", proxy.process, proxy.table());
@@ -24,6 +27,7 @@ pub fn status(args: &PepStatusArgs) -> Result<(), Failure> {
             None if running.is_empty() => {}
             None => println!("not watched at {}: --from says where it is ([watch] listen)", args.from),
         }
+        udp.iter().for_each(|class| println!("{}", udp_in_words(class)));
     }
     if running.is_empty() { Err(nobody()) } else { Ok(()) }
 }
@@ -40,6 +44,17 @@ fn in_words(health: &Value) -> String {
         (value != "null").then(|| format!("{}: {value}\n", key.replace('_', " ")))
     };
     entries.filter_map(line).collect()
+}
+
+/// A line for the UDP of a class.
+fn udp_in_words(class: &UdpReport) -> String {
+    let UdpReport { class, to_satellite, to_clients, refused_packets } = class;
+    let count = |count: &UdpCount| format!("{} packets, {}", count.packets, DecimalBytes(count.bytes));
+    format!(
+        "UDP of class {class}: to the satellite {}; to the clients {}; QUIC refused {refused_packets} packets",
+        count(to_satellite),
+        count(to_clients)
+    )
 }
 
 /// Stops all proxies of this network namespace, and waits until they have ended.

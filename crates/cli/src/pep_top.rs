@@ -1,4 +1,4 @@
-//! `bentpipe pep top`: the busiest connections of a running proxy.
+//! `bentpipe pep top`: the busiest connections of a running proxy, and the UDP of its classes.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -6,9 +6,10 @@ use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bentpipe_pep::{HalfReport, Report};
+use bentpipe_pep::{HalfReport, Report, UdpCount, UdpReport};
 use comfy_table::{ContentArrangement, Table};
 use console::Term;
+use serde::de::DeserializeOwned;
 
 use crate::failure::Failure;
 use crate::pep_args::PepTopArgs;
@@ -20,11 +21,11 @@ const WIDTH: u16 = 99;
 /// Shows a table again and again.
 pub fn top(args: &PepTopArgs) -> Result<(), Failure> {
     let every = Duration::from_secs(args.every);
-    let mut before = fetch(args.from)?;
+    let (mut before, mut udp_before) = (fetch(args.from)?, fetch_udp(args.from)?);
     let mut asked = Instant::now();
     loop {
         thread::sleep(every);
-        let now = fetch(args.from)?;
+        let (now, udp) = (fetch(args.from)?, fetch_udp(args.from)?);
         let elapsed_s = asked.elapsed().as_secs_f64();
         asked = Instant::now();
         let table = table(&before, &now, elapsed_s, args.count);
@@ -32,17 +33,26 @@ pub fn top(args: &PepTopArgs) -> Result<(), Failure> {
             // A terminal that cannot be cleared shows one table below the other.
             let _ = Term::stdout().clear_screen();
         }
-        println!("{} connections\n{table}", now.len());
+        println!("{} connections\n{table}\n{}", now.len(), udp_table(&udp_before, &udp, elapsed_s));
         if args.once {
             return Ok(());
         }
-        before = now;
+        (before, udp_before) = (now, udp);
     }
 }
 
 /// Connections of a proxy that is watched at an address.
 fn fetch(from: SocketAddr) -> Result<Vec<Report>, Failure> {
-    serde_json::from_str(&ask(from, "/connections")?)
+    parsed(from, "/connections")
+}
+
+/// UDP of the classes of a proxy that is watched at an address.
+pub fn fetch_udp(from: SocketAddr) -> Result<Vec<UdpReport>, Failure> {
+    parsed(from, "/udp")
+}
+
+fn parsed<T: DeserializeOwned>(from: SocketAddr, path: &str) -> Result<T, Failure> {
+    serde_json::from_str(&ask(from, path)?)
         .map_err(|_| Failure::Work(format!("what answers at {from} is no proxy of bentpipe")))
 }
 
@@ -74,10 +84,7 @@ fn table(before: &[Report], now: &[Report], elapsed_s: f64, count: usize) -> Tab
     };
     let mut busiest: Vec<(&Report, f64)> = now.iter().map(|report| (report, rate(report))).collect();
     busiest.sort_by(|(_, one), (_, other)| other.total_cmp(one));
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
-    table.set_header([
+    let mut table = empty_table(&[
         "client\nserver",
         "class\nage",
         "Mbit/s",
@@ -88,9 +95,6 @@ fn table(before: &[Report], now: &[Report], elapsed_s: f64, count: usize) -> Tab
         "resent",
         "kB queued",
     ]);
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 1));
-    }
     for (report, rate) in busiest.into_iter().take(count) {
         let halves: [&HalfReport; 2] = [&report.front, &report.back];
         let both = |of: &dyn Fn(&HalfReport) -> String| halves.map(of).join("\n");
@@ -105,6 +109,38 @@ fn table(before: &[Report], now: &[Report], elapsed_s: f64, count: usize) -> Tab
             both(&|half| half.retransmitted_segments.to_string()),
             both(&|half| (half.queued_bytes / 1000).to_string()),
         ]);
+    }
+    table
+}
+
+/// Rates of the UDP of each class.
+fn udp_table(before: &[UdpReport], now: &[UdpReport], elapsed_s: f64) -> Table {
+    let mut table =
+        empty_table(&["UDP of class", "Mbit/s to satellite", "Mbit/s to clients", "QUIC refused"]);
+    for class in now {
+        let earlier = before.iter().find(|earlier| earlier.class == class.class);
+        let rate = |of: fn(&UdpReport) -> UdpCount| {
+            let since = earlier.map_or(0, |earlier| of(earlier).bytes);
+            let bytes = of(class).bytes.saturating_sub(since);
+            format!("{:.2}", bytes as f64 * 8e-6 / elapsed_s)
+        };
+        table.add_row([
+            class.class.clone(),
+            rate(|class| class.to_satellite),
+            rate(|class| class.to_clients),
+            class.refused_packets.to_string(),
+        ]);
+    }
+    table
+}
+
+fn empty_table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(WIDTH);
+    table.set_header(header);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 1));
     }
     table
 }
@@ -137,5 +173,18 @@ mod tests {
         };
         let text = table(&[], &[report], 1.0, 1).to_string();
         assert!(text.lines().all(|line| line.chars().count() < 100), "{text}");
+    }
+
+    #[test]
+    fn the_udp_of_a_class_is_shown_as_rates() {
+        let at = |bytes| UdpReport {
+            class: "bulk".into(),
+            to_satellite: UdpCount { packets: 1, bytes },
+            to_clients: UdpCount { packets: 1, bytes: 10 * bytes },
+            refused_packets: 7,
+        };
+        let text = udp_table(&[at(1_000_000)], &[at(3_000_000)], 2.0).to_string();
+        let row = text.lines().find(|line| line.contains("bulk")).unwrap();
+        assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["bulk", "8.00", "80.00", "7"], "{text}");
     }
 }

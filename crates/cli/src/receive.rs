@@ -1,19 +1,17 @@
 //! `bentpipe receive`.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Driver, Id, Interest, Ready};
 use bentpipe_tcp::{Connection, Events};
-use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::resume::Partial;
-use crate::transfer::{self, Drain, End, Feed, Input, Output, PATIENCE, Progress, Report};
-use crate::transfer_args::ReceiveArgs;
+use crate::quic;
+use crate::transfer::{self, End, Incoming, Output, OverTcp, PATIENCE, Progress, Report};
+use crate::transfer_args::{ReceiveArgs, Transport};
 
 /// Time for which the peers' last segments are answered before the stack ends.
 const FAREWELL: Duration = Duration::from_millis(300);
@@ -22,8 +20,7 @@ const FAREWELL: Duration = Duration::from_millis(300);
 struct Receiving {
     id: Id,
     begin: Instant,
-    drain: Drain,
-    feed: Feed,
+    data: Incoming,
     events: Events,
 }
 
@@ -41,20 +38,16 @@ struct Server<'a> {
 
 /// Accepts connections to PORT.
 pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
+    match args.wire.transport {
+        Transport::Tcp => over_tcp(args),
+        Transport::Quic => quic::receive(args),
+    }
+}
+
+fn over_tcp(args: &ReceiveArgs) -> Result<(), Failure> {
     let config = transfer::config(&args.wire, End::Receiver)?;
     let cc = config.sender.cc.name();
-    let output = match &args.file {
-        Some(file) if args.resume => Some(Output::Partial(Box::new(Partial::open(file)?))),
-        Some(file) => Some(Output::open(file)?),
-        None if args.discard || args.source.is_some() => None,
-        None => Some(Output::open(Path::new("-"))?),
-    };
-    if output.is_some() && args.connections != 1 {
-        let why = "one file takes one connection: --connections needs --discard or --source";
-        return Err(Failure::Request(why.into()));
-    }
-    // Checks the input now, not at the first connection.
-    args.answer.as_deref().map(Input::open).transpose()?;
+    let output = transfer::open_output(args)?;
     let interrupt = Interrupt::listen()?;
     let (mut driver, _claim) = transfer::driver(&args.wire)?;
     driver.stack.listen(args.port, Arc::new(config));
@@ -84,14 +77,17 @@ impl Server<'_> {
                     self.conclude(at, report);
                 }
             }
-            let under_way = self.connections.iter().map(|c| c.drain.bytes.max(c.feed.bytes)).sum::<u64>();
+            let under_way = self.connections.iter().map(|c| c.data.bytes()).sum::<u64>();
             progress.show(done_bytes + under_way);
             if self.reports.len() as u64 >= wanted || interrupt.wanted() {
                 return Ok(());
             }
             // Only a single connection can wait for its file.
             let interest = match self.connections.as_slice() {
-                [only] => Interest { input: None, output: only.drain.waits_for(&self.driver, only.id) },
+                [only] => Interest {
+                    input: None,
+                    output: only.data.waits_for(transfer::is_readable(&self.driver, only.id)),
+                },
                 _ => Interest::default(),
             };
             ready = self
@@ -105,21 +101,9 @@ impl Server<'_> {
         while self.accepted < wanted {
             let Some(id) = self.driver.stack.accept(self.args.port) else { break };
             self.accepted += 1;
-            let mut drain = Drain::new(self.output.take().unwrap_or(Output::Nowhere));
-            // A side with data sends it; any other side closes when the peer does.
-            let mut feed = Feed::new(match &self.args.answer {
-                Some(file) => Input::open(file)?,
-                None => Input::Zeros(self.args.source.unwrap_or(0)),
-            });
+            let data = Incoming::begin(self.args, self.output.take())?;
             let begin = self.driver.now();
-            if let Some(partial) = drain.partial() {
-                // A new connection has buffer for a line.
-                self.driver.stack.write(begin, id, partial.greeting().as_bytes());
-            }
-            if self.args.wire.sha256 && !self.args.resume {
-                (drain.hash, feed.hash) = (Some(Sha256::new()), Some(Sha256::new()));
-            }
-            self.connections.push(Receiving { id, begin, drain, feed, events: Events::empty() });
+            self.connections.push(Receiving { id, begin, data, events: Events::empty() });
         }
         Ok(())
     }
@@ -133,28 +117,20 @@ impl Server<'_> {
     }
 
     fn pump(&mut self, at: usize, ready: Ready) -> Result<(), Failure> {
-        let Receiving { id, drain, feed, events, .. } = &mut self.connections[at];
-        drain.pump(&mut self.driver, *id, ready.output)?;
-        let peer_done = events.contains(Events::PEER_CLOSED) && drain.is_empty(&self.driver, *id);
-        if peer_done
-            && !feed.has_ended()
-            && let Some(word) = drain.partial().and_then(Partial::last_word)
-        {
-            self.driver.stack.write(self.driver.now(), *id, word.as_bytes());
-        }
-        if self.args.source.is_some() || self.args.answer.is_some() || peer_done {
-            feed.pump(&mut self.driver, *id, true)?;
-        }
-        Ok(())
+        let Receiving { id, data, events, .. } = &mut self.connections[at];
+        let mut stream = OverTcp { driver: &mut self.driver, id: *id };
+        data.pump(&mut stream, ready.output, |stream| {
+            events.contains(Events::PEER_CLOSED) && !transfer::is_readable(stream.driver, *id)
+        })
     }
 
     /// Prints the result of a finished connection.
     fn ended(&self, at: usize) -> Option<Report> {
         let connection = &self.connections[at];
         let state = self.driver.stack.connection(connection.id).map(Connection::state);
-        let over =
-            state.is_none_or(transfer::is_over) && connection.drain.is_empty(&self.driver, connection.id);
-        if !over {
+        let is_drained =
+            !transfer::is_readable(&self.driver, connection.id) && connection.data.has_written_all();
+        if !(state.is_none_or(transfer::is_over) && is_drained) {
             return None;
         }
         let mut report = Report::of(&self.driver, connection.id, connection.begin, self.cc)?;
@@ -181,28 +157,7 @@ impl Server<'_> {
     fn conclude(&mut self, at: usize, report: Report) {
         let connection = self.connections.swap_remove(at);
         self.driver.stack.release(connection.id);
-        let mut report = report.with_digests(&connection.feed, &connection.drain);
-        // The advice for a foreign part is in the error.
-        let kept = connection.drain.partial().filter(|partial| !partial.is_foreign()).map(|partial| {
-            let (have, total) = partial.progress();
-            let all = total.map_or(String::new(), |total| format!(" of {total}"));
-            format!(
-                "; {have}{all} bytes are kept in {}; the same commands continue from there",
-                partial.part().display()
-            )
-        });
-        let is_whole = connection.drain.partial().is_none_or(|partial| partial.last_word().is_some());
-        if report.complete
-            && let Err(why) = connection.drain.finish()
-        {
-            report.fail(&why.to_string());
-        }
-        if let (Some(kept), false, Some(why)) = (kept, is_whole, report.error.clone()) {
-            report.fail(&(why + &kept));
-        }
-        if !self.args.wire.json {
-            report.tell();
-        }
+        let report = connection.data.conclude(report, self.args);
         self.reports.push(report);
     }
 
@@ -217,25 +172,6 @@ impl Server<'_> {
         if self.args.wire.json {
             output::print_json(&self.reports)?;
         }
-        let failed: Vec<_> = self.reports.iter().filter(|report| !report.complete).collect();
-        let waited_in_vain = self.args.connections > 0 && (self.reports.len() as u64) < self.args.connections;
-        match failed.as_slice() {
-            [] => {}
-            [one] => {
-                let why = one.error.as_deref().unwrap_or_default();
-                return Err(Failure::Work(format!("incomplete transfer from {}: {why}", one.peer)));
-            }
-            many => {
-                let why = |report: &&Report| {
-                    format!("\n  from {}: {}", report.peer, report.error.as_deref().unwrap_or_default())
-                };
-                let all: String = many.iter().map(why).collect();
-                return Err(Failure::Work(format!("{} incomplete transfers:{all}", many.len())));
-            }
-        }
-        if waited_in_vain && interrupt.wanted() {
-            return Err(Failure::Work("interrupted before a transfer was complete".into()));
-        }
-        Ok(())
+        transfer::verdict(&self.reports, self.args.connections, interrupt.wanted())
     }
 }

@@ -7,16 +7,15 @@ use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Driver, Id, Interest, Network, Ready, Unreachable};
 use bentpipe_tcp::{Connection, Events, State};
 use bentpipe_trace::{JsonLines, Record, Sink};
-use sha2::{Digest, Sha256};
 
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Kind, Target};
+use crate::quic;
 use crate::reach;
 use crate::remembered::Remembered;
-use crate::resume::Offer;
-use crate::transfer::{self, Drain, End, Feed, Input, Output, PATIENCE, Progress, Report};
-use crate::transfer_args::SendArgs;
+use crate::transfer::{self, End, Outgoing, OverTcp, Progress, Report};
+use crate::transfer_args::{SendArgs, Transport};
 
 /// Time for the peer to close its direction after ours, if its data is not wanted.
 const LINGER: Duration = Duration::from_secs(3);
@@ -26,7 +25,7 @@ const FAREWELL: Duration = Duration::from_millis(300);
 /// Time without an answer to the SYN, repeated once by then, after which a hint is printed.
 const SILENCE: Duration = Duration::from_millis(2500);
 /// Meaning of a reset before the connection is established.
-const REFUSED: &str = "the connection was refused: nothing listens on that port";
+pub const REFUSED: &str = "the connection was refused: nothing listens on that port";
 
 /// A transfer in progress.
 struct Sending {
@@ -36,20 +35,11 @@ struct Sending {
     /// Name of the algorithm.
     cc: &'static str,
     trace: Option<Trace>,
-    feed: Feed,
-    drain: Drain,
-    /// True if the peer's data is wanted.
-    wants_reply: bool,
+    data: Outgoing,
     /// All events so far.
     events: Events,
     /// Hint for a peer that does not answer.
     silence: Option<String>,
-    /// A file of which the peer may have a part, until this is known.
-    offer: Option<Offer>,
-    /// Why nothing of an offered file is sent.
-    refusal: Option<String>,
-    /// True if the peer verifies the file at the end.
-    compares: bool,
     /// File with the capacities of paths.
     remembered: Option<Remembered>,
 }
@@ -82,21 +72,22 @@ impl Trace {
 
 /// Sends a file to HOST:PORT.
 pub fn send(args: &SendArgs) -> Result<(), Failure> {
+    match args.wire.transport {
+        Transport::Tcp => over_tcp(args),
+        Transport::Quic => quic::send(args),
+    }
+}
+
+fn over_tcp(args: &SendArgs) -> Result<(), Failure> {
+    let of_quic = [("--fingerprint", args.fingerprint.is_some()), ("--qlog", args.qlog.is_some())];
+    if let Some((option, _)) = of_quic.iter().find(|(_, is_given)| *is_given) {
+        let why = format!("found {option} without QUIC, accepted: {option} with --transport quic");
+        return Err(Failure::Request(why));
+    }
     let mut config = transfer::config(&args.wire, End::Sender)?;
     let cc = config.sender.cc.name();
     let trace = output::open(args.trace.as_ref(), Kind::Events)?;
-    let offer = args.file.as_deref().filter(|_| args.resume).map(Offer::of).transpose()?;
-    let (input, total) = match args.zeros {
-        _ if offer.is_some() => (Input::Later, None),
-        Some(bytes) => (Input::Zeros(bytes), Some(bytes)),
-        None => {
-            let input = Input::open(args.file.as_deref().ok_or_else(no_file)?)?;
-            let total = input.len();
-            (input, total)
-        }
-    };
-    let reply = args.reply.as_deref().map(Output::open).transpose()?;
-    let reply = reply.or_else(|| args.resume.then(|| Output::Words(Vec::new())));
+    let data = Outgoing::open(args)?;
     let (ours, remote) = resolve(args)?;
     reach::check(&ours, remote.ip())?;
     let remembered = args.remember.as_deref();
@@ -111,36 +102,24 @@ pub fn send(args: &SendArgs) -> Result<(), Failure> {
     let trace = trace.map(|target| Trace::start(target, &mut driver, id)).transpose()?;
     // The first packet must not wait for a full buffer.
     driver.flush();
+    let progress = Progress::new(format!("Sending to {remote}"), data.total);
     let mut sending = Sending {
         driver,
         id,
         begin,
         cc,
         trace,
-        feed: Feed::new(input),
-        wants_reply: reply.is_some(),
-        drain: Drain::new(reply.unwrap_or(Output::Nowhere)),
+        data,
         events: Events::empty(),
         silence: reach::silence(&ours, remote.ip()),
-        offer,
-        refusal: None,
-        compares: args.resume,
         remembered,
     };
-    if args.wire.sha256 && !args.resume {
-        (sending.feed.hash, sending.drain.hash) = (Some(Sha256::new()), Some(Sha256::new()));
-    }
-    let progress = Progress::new(format!("Sending to {remote}"), total);
     let failure = sending.run(&progress, &interrupt).unwrap_or_else(|why| {
         sending.abort();
         Some(why.to_string())
     });
     drop(progress);
     sending.finish(args, failure)
-}
-
-fn no_file() -> Failure {
-    Failure::Request("found no FILE, accepted: a path, `-` for standard input, or --zeros BYTES".into())
 }
 
 /// Returns the first address of the host that the stack can reach, and the stack's network for it.
@@ -187,9 +166,8 @@ impl Sending {
         let mut ready = Ready::default();
         let mut acknowledged_at = None;
         loop {
-            self.feed.pump(&mut self.driver, self.id, ready.input)?;
-            self.drain.pump(&mut self.driver, self.id, ready.output)?;
-            self.go_on_with_offer(progress)?;
+            let mut stream = OverTcp { driver: &mut self.driver, id: self.id };
+            self.data.pump(&mut stream, ready, progress)?;
             while let Some((_, events)) = self.driver.stack.poll_event() {
                 self.events |= events;
             }
@@ -199,46 +177,29 @@ impl Sending {
             progress.show(self.acknowledged());
             self.mention_silence(progress);
             if let Some(why) = self.failure() {
-                return Ok(self.refusal.take().or(Some(why)));
+                return Ok(self.data.take_refusal().or(Some(why)));
             }
             if interrupt.wanted() {
                 self.abort();
                 return Ok(Some("interrupted".into()));
             }
             let state = self.state();
-            if transfer::is_over(state) && self.drain.is_empty(&self.driver, self.id) {
-                let verdict = || Offer::verdict(self.drain.words()).filter(|_| self.compares);
-                return Ok(self.refusal.clone().or_else(verdict));
+            let is_readable = transfer::is_readable(&self.driver, self.id);
+            if transfer::is_over(state) && !is_readable && self.data.has_written_all() {
+                return Ok(self.data.verdict());
             }
-            if state == State::FinWait2 && !self.wants_reply {
+            if state == State::FinWait2 && !self.data.wants_reply {
                 let since = *acknowledged_at.get_or_insert(self.driver.now());
                 if self.driver.now().since(since) > LINGER {
                     return Ok(None);
                 }
             }
-            let interest = Interest {
-                input: self.feed.waits_for(),
-                output: self.drain.waits_for(&self.driver, self.id),
-            };
-            // Hashing of a file continues at once.
-            let is_busy = self.offer.as_ref().is_some_and(Offer::is_busy);
-            let patience = if is_busy { Duration::ZERO } else { PATIENCE };
+            let (interest, patience) = self.data.interest(is_readable);
             ready = self
                 .driver
                 .turn(patience, interest)
                 .map_err(|error| Failure::Work(format!("the TUN device failed: {error}")))?;
         }
-    }
-
-    /// Learns the peer's part of the file, then sends the rest.
-    fn go_on_with_offer(&mut self, progress: &Progress) -> Result<(), Failure> {
-        let Some(offer) = &mut self.offer else { return Ok(()) };
-        let Some(rest) = offer.step(self.drain.words())? else { return Ok(()) };
-        self.refusal = offer.refusal();
-        progress.expect(rest.left());
-        self.feed = Feed::new(Input::Rest(rest));
-        self.offer = None;
-        Ok(())
     }
 
     /// Resets the connection, so that the peer does not wait for missing data.
@@ -287,7 +248,7 @@ impl Sending {
     fn finish(mut self, args: &SendArgs, failure: Option<String>) -> Result<(), Failure> {
         let report = Report::of(&self.driver, self.id, self.begin, self.cc);
         let report = report.ok_or_else(|| Failure::Work("the connection is gone".into()))?;
-        let mut report = report.with_digests(&self.feed, &self.drain);
+        let mut report = self.data.sign(report);
         if let Some(why) = &failure {
             report.fail(why);
         }
@@ -297,7 +258,7 @@ impl Sending {
         }
         self.trace.map_or(Ok(()), Trace::finish)?;
         if failure.is_none() {
-            self.drain.finish()?;
+            self.data.finish()?;
             self.remembered.map_or(Ok(()), Remembered::save)?;
         }
         let begun = self.events.contains(Events::ESTABLISHED);

@@ -3,15 +3,36 @@
 use std::path::PathBuf;
 
 use bentpipe_host::Network;
+use clap::ValueEnum;
 
 /// Text below the help of both.
 pub const HELP: &str = "Bentpipe's TCP uses a TUN device and its own address (--address), in addition to the kernel's TCP: the host \
-    reaches it there at once, other hosts if this one forwards packets to it. See docs/on-the-wire.md.";
+    reaches it there at once, other hosts if this one forwards packets to it. QUIC uses a UDP socket of the kernel and its \
+    addresses, and needs no privilege. See docs/on-the-wire.md.";
+
+/// Default addresses of the user-space stack.
+pub const USUAL_ADDRESSES: [&str; 2] = ["10.105.0.2/30", "fd62:656e::2/126"];
+
+/// Environment variable with other default addresses.
+pub const ADDRESS_VARIABLE: &str = "BENTPIPE_ADDRESS";
+
+/// Transport of `send` and `receive`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Transport {
+    /// Bentpipe's TCP
+    Tcp,
+    /// QUIC over UDP
+    Quic,
+}
 
 /// Options of this end of a connection.
 #[derive(Debug, clap::Args)]
 pub struct OnWire {
-    /// Algorithm of this end (`bentpipe list cc`) [default: cubic, or that of --scenario]
+    /// Transport
+    #[arg(long, value_name = "TRANSPORT", default_value = "tcp")]
+    pub transport: Transport,
+    /// Algorithm of this end (`bentpipe list cc`); over QUIC also `quic:cubic`, `quic:newreno` and `quic:bbr3` of the
+    /// stack [default: cubic, or that of --scenario]
     #[arg(long, value_name = "NAME")]
     pub cc: Option<String>,
     /// Use algorithm and `tcp` settings of the compared flows of this scenario
@@ -27,8 +48,8 @@ pub struct OnWire {
         value_name = "ADDRESS/LENGTH",
         num_args = 1,
         value_delimiter = ',',
-        env = "BENTPIPE_ADDRESS",
-        default_values = ["10.105.0.2/30", "fd62:656e::2/126"]
+        env = ADDRESS_VARIABLE,
+        default_values = USUAL_ADDRESSES
     )]
     pub address: Vec<Network>,
     /// Name of the TUN device [default: the kernel's choice]
@@ -68,6 +89,12 @@ pub struct SendArgs {
     /// Write every event of this end as JSON lines, compressed if the name ends in .gz
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// Accept this certificate of the receiver over QUIC: its fingerprint, which `receive` prints
+    #[arg(long, value_name = "SHA256")]
+    pub fingerprint: Option<String>,
+    /// Write the events of the QUIC stack as qlog, compressed if the name ends in .gz
+    #[arg(long, value_name = "FILE.sqlog")]
+    pub qlog: Option<PathBuf>,
     /// Options of this end.
     #[command(flatten)]
     pub wire: OnWire,

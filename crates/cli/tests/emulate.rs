@@ -3,56 +3,16 @@
 //!
 //! Time limits are loose, because a busy machine may be late. The accuracy of the emulator is not tested here.
 
-use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+mod emulation;
+
 use bentpipe_emu::{At, Hop, Path};
 use bentpipe_net::{LinkConfig, LossModel, Schedule};
-
-/// Guard of a test; `None` if something is missing. One test runs at a time, those of the Python package included, because the
-/// host's settings are compared before and after.
-fn ready(programs: &[&str]) -> Option<File> {
-    let runs = |program: &str, arguments: &[&str]| {
-        let mut command = Command::new(program);
-        command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    if !runs("unshare", &["--net", "true"]) {
-        eprintln!("skipped: no right to make network namespaces (run as root)");
-        return None;
-    }
-    for program in ["ip", "nft", "ping"].iter().chain(programs) {
-        if !runs("which", &[program]) {
-            eprintln!("skipped: the program {program} is missing");
-            return None;
-        }
-    }
-    // The operating system unlocks a file that is closed.
-    let alone = File::create(std::env::temp_dir().join("bentpipe-emulation.lock")).unwrap();
-    rustix::fs::flock(&alone, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    Some(alone)
-}
-
-fn bentpipe(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bentpipe"));
-    command.args(arguments);
-    command
-}
-
-/// Returns the output of `bentpipe emulate ARGUMENTS -- sh -c SCRIPT`.
-fn emulate(arguments: &[&str], script: &str) -> Output {
-    let mut command = bentpipe(&["emulate"]);
-    command.args(arguments).args(["--", "sh", "-c", script]);
-    command.output().expect("the binary is there")
-}
-
-fn stdout(output: &Output) -> String {
-    assert!(output.status.success(), "{}\n{output:?}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
+use emulation::{bentpipe, emulate, ready, stdout};
 
 /// Returns the round-trip times of `ping` in milliseconds.
 fn rtts_ms(text: &str) -> Vec<f64> {

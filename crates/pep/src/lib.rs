@@ -53,7 +53,7 @@ mod watch;
 pub use daemon::run;
 pub use doctor::{Finding, State, examine};
 pub use error::Error;
-pub use report::{HalfReport, Report};
+pub use report::{HalfReport, Report, UdpCount, UdpReport};
 pub use rules::{check, clean};
 pub use running::{Running, running};
 pub use sockets::choose_congestion_control;

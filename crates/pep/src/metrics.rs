@@ -12,6 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::report::{UdpCount, UdpReport};
 use crate::udp::SIDES;
 
 /// Packets and bytes of a counter in the packet filter.
@@ -333,6 +334,18 @@ impl Metrics {
     /// Counts packets to UDP port 443 that were refused.
     pub fn refuse_quic(&self, class: &str, packets: u64) {
         self.refused_quic.get_or_create(&OfClass { class: class.to_owned() }).inc_by(packets);
+    }
+
+    /// Returns what the counters of UDP of a class have reached.
+    pub fn udp(&self, class: &str) -> UdpReport {
+        let [to_satellite, to_clients] = SIDES.map(|side| {
+            let of_side = OfSide { class: class.to_owned(), side };
+            let [packets, bytes] =
+                [&self.udp_packets, &self.udp_bytes].map(|family| family.get_or_create(&of_side).get());
+            UdpCount { packets, bytes }
+        });
+        let refused_packets = self.refused_quic.get_or_create(&OfClass { class: class.to_owned() }).get();
+        UdpReport { class: class.to_owned(), to_satellite, to_clients, refused_packets }
     }
 
     /// Last values of the counters in the packet filter.

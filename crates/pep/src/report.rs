@@ -1,8 +1,30 @@
-//! A report of a connection, for the log and for `pep top`.
+//! Reports of connections and of UDP, for the log, `pep status` and `pep top`.
 
 use serde::{Deserialize, Serialize};
 
 use crate::half::Telemetry;
+
+/// UDP of a class since the proxy began.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct UdpReport {
+    /// Name of the class.
+    pub class: String,
+    /// Packets and bytes forwarded to the satellite.
+    pub to_satellite: UdpCount,
+    /// Packets and bytes forwarded to the clients.
+    pub to_clients: UdpCount,
+    /// Packets to UDP port 443 that were refused.
+    pub refused_packets: u64,
+}
+
+/// Packets, and their bytes with IP headers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct UdpCount {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
 
 /// A connection that exists or has ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]

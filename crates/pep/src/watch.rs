@@ -80,7 +80,10 @@ fn answer(request: Request, shared: &Shared, relays: &[Arc<Inbox<Message>>]) -> 
         }
         (Method::Get, "/health") => (200, "application/json", health(shared)),
         (Method::Get, "/connections") => (200, "application/json", connections(relays)),
-        (Method::Get, _) => (404, "text/plain", "found here: /metrics, /health, /connections\n".to_owned()),
+        (Method::Get, "/udp") => (200, "application/json", udp(shared)),
+        (Method::Get, _) => {
+            (404, "text/plain", "found here: /metrics, /health, /connections, /udp\n".to_owned())
+        }
         _ => (405, "text/plain", "only GET\n".to_owned()),
     };
     let header = Header::from_bytes("Content-Type", kind).expect("a header of plain letters");
@@ -106,6 +109,14 @@ fn health(shared: &Shared) -> String {
         "version": env!("CARGO_PKG_VERSION"),
     })
     .to_string()
+}
+
+/// UDP of all classes, in the order of the configuration.
+fn udp(shared: &Shared) -> String {
+    counters::collect(shared);
+    let deployment = shared.deployment();
+    let all: Vec<_> = deployment.classes.iter().map(|class| shared.metrics.udp(&class.name)).collect();
+    serde_json::to_string(&all).unwrap_or_else(|error| error.to_string())
 }
 
 fn connections(relays: &[Arc<Inbox<Message>>]) -> String {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bentpipe_transports::datagram::Options;
-use noq_proto::congestion::{ControllerFactory, CubicConfig, NewRenoConfig};
+use noq_proto::congestion::{Bbr3Config, ControllerFactory, CubicConfig, NewRenoConfig};
 use noq_proto::{ClientConfig, IdleTimeout, NoneTokenStore, ServerConfig, TransportConfig, VarInt};
 
 use crate::control::Factory;
@@ -32,6 +32,8 @@ pub enum Control {
     StackCubic,
     /// NewReno of the stack.
     StackNewReno,
+    /// BBRv3 of the stack. It draws random numbers that no seed decides, so no simulation uses it.
+    StackBbr3,
     /// One of Bentpipe's algorithms.
     Own(Box<Factory>),
 }
@@ -55,23 +57,31 @@ pub struct Config {
     pub seed: u64,
 }
 
-impl Config {
-    fn controller(&self) -> Arc<dyn ControllerFactory + Send + Sync> {
-        match &self.control {
-            Control::Own(factory) => Arc::new(Factory::clone(factory)),
-            Control::StackCubic => {
+impl Control {
+    /// Returns the factory of the controllers. `initial_window` is that of the stack's own controls, in bytes.
+    pub fn controllers(&self, initial_window: u64) -> Arc<dyn ControllerFactory + Send + Sync> {
+        match self {
+            Self::Own(factory) => Arc::new(Factory::clone(factory)),
+            Self::StackCubic => {
                 let mut config = CubicConfig::default();
-                config.initial_window(self.initial_window);
+                config.initial_window(initial_window);
                 Arc::new(config)
             }
-            Control::StackNewReno => {
+            Self::StackNewReno => {
                 let mut config = NewRenoConfig::default();
-                config.initial_window(self.initial_window);
+                config.initial_window(initial_window);
+                Arc::new(config)
+            }
+            Self::StackBbr3 => {
+                let mut config = Bbr3Config::default();
+                config.initial_window(initial_window);
                 Arc::new(config)
             }
         }
     }
+}
 
+impl Config {
     fn transport(&self, seen: Arc<Seen>) -> Arc<TransportConfig> {
         let mut config = TransportConfig::default();
         let window = varint(self.receive_window);
@@ -83,7 +93,7 @@ impl Config {
         config.max_idle_timeout(idle.map(IdleTimeout::from));
         // The path MTU is known. A probe of it during the handshake would be in flight until its end, and could prevent that end.
         config.initial_mtu(self.payload).mtu_discovery_config(None);
-        let watch = Watch { inner: self.controller(), seen };
+        let watch = Watch { inner: self.control.controllers(self.initial_window), seen };
         config.congestion_controller_factory(Arc::new(watch));
         config.enable_segmentation_offload(false);
         Arc::new(config)

@@ -6,7 +6,6 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use bentpipe_base::{Duration, Instant, Rng, WindowState};
-use bentpipe_cc::Wake;
 use bentpipe_transports::datagram::{Datagram, DatagramEnd, Reply, Request};
 use bentpipe_transports::{Fragment, Message, Progress};
 use bytes::{Bytes, BytesMut};
@@ -276,14 +275,8 @@ impl DatagramEnd for End {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        if let Some(algorithm) = self.algorithm() {
-            let is_due = lock(&algorithm).timeout() <= now;
-            let asks = is_due && lock(&algorithm).on_timeout(now) == Wake::AskForAck;
-            if let Some((_, live)) = self.live.as_mut().filter(|_| asks) {
-                live.ping();
-            }
-        }
         if let Some((_, live)) = &mut self.live {
+            self.control.handle_timeout(to_stack(now), live);
             live.handle_timeout(to_stack(now));
         }
         self.settle();

@@ -1,4 +1,10 @@
-//! QUIC (RFC 9000) for simulated time.
+//! QUIC (RFC 9000) for simulated time, and Bentpipe's congestion control for the stacks `noq` and `quinn`.
+//!
+//! A [`Factory`] makes the controllers of `noq`, or of `noq-proto`: give it to
+//! [`TransportConfig::congestion_controller_factory`](noq_proto::TransportConfig::congestion_controller_factory). A program with its
+//! own loop over `noq-proto` also serves the algorithm's timer by [`Factory::timeout`].
+//!
+//! # Simulated time
 //!
 //! [`End`] is one end of a connection of the stack `noq-proto`, with the interface of the agents in `bentpipe-transports`. The stack
 //! has no socket here. The caller passes the time and the datagrams, and the world's seed decides all random numbers. The same calls
@@ -14,7 +20,10 @@ mod clock;
 mod config;
 mod control;
 mod crypto;
+mod driver;
 mod end;
+#[cfg(feature = "quinn")]
+pub mod quinn;
 mod random;
 mod streams;
 mod watched;

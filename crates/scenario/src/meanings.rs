@@ -745,7 +745,7 @@ const KEYS: &[Meaning] = &[
     ("client", "Bits of an address that tell clients apart in these limits"),
     ("reset-after", "Time that an end may acknowledge none of the bytes from before the other end's reset"),
     ("watch", "Outputs for monitoring"),
-    ("listen", "Address of `/metrics`, `/health` and `/connections`"),
+    ("listen", "Address of `/metrics`, `/health`, `/connections` and `/udp`"),
     ("watch.connections", "File with one JSON line for each finished connection"),
     ("daemon", "Settings of the process"),
     ("threads", "Number of relay threads"),

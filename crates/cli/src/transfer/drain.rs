@@ -4,11 +4,9 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use bentpipe_host::{Driver, Id};
-use bentpipe_tcp::Connection;
 use sha2::{Digest, Sha256};
 
-use super::{PIECE, STANDARD};
+use super::{PIECE, STANDARD, Stream};
 use crate::failure::Failure;
 use crate::output::{Kind, Target};
 use crate::resume::{Partial, hex};
@@ -130,20 +128,19 @@ impl Drain {
         of_partial.or_else(|| self.hash.clone().map(|hash| hex(&hash.finalize())))
     }
 
-    /// Returns the descriptor to poll; `None` while there is nothing to write.
-    pub fn waits_for(&self, driver: &Driver, id: Id) -> Option<BorrowedFd<'_>> {
-        let waiting = driver.stack.connection(id).map_or(0, Connection::readable);
-        if waiting == 0 && self.done == self.piece.len() { None } else { self.output.waits_for() }
+    /// Returns the descriptor to poll; `None` while there is nothing to write. `is_readable` is true if the connection has data.
+    pub fn waits_for(&self, is_readable: bool) -> Option<BorrowedFd<'_>> {
+        if is_readable || !self.has_written_all() { self.output.waits_for() } else { None }
     }
 
     /// Moves data that can be moved now.
-    pub fn pump(&mut self, driver: &mut Driver, id: Id, ready: bool) -> Result<(), Failure> {
+    pub fn pump(&mut self, stream: &mut impl Stream, ready: bool) -> Result<(), Failure> {
         if matches!(self.output, Output::Nowhere) && self.hash.is_none() {
-            self.bytes += driver.stack.discard(driver.now(), id);
+            self.bytes += stream.discard();
             return Ok(());
         }
         if !matches!(self.output, Output::File(..) | Output::Standard(_)) {
-            return self.keep(driver, id);
+            return self.keep(stream);
         }
         let name = || self.output.name();
         let (Output::File(file, _) | Output::Standard(file)) = &self.output else { return Ok(()) };
@@ -153,7 +150,7 @@ impl Drain {
         while ready {
             if self.done == self.piece.len() {
                 self.piece.resize(PIECE, 0);
-                let len = driver.stack.read(driver.now(), id, &mut self.piece);
+                let len = stream.read(&mut self.piece);
                 self.piece.truncate(len);
                 self.done = 0;
                 if let Some(hash) = &mut self.hash {
@@ -176,10 +173,10 @@ impl Drain {
     }
 
     /// Moves all received data that needs no waiting.
-    fn keep(&mut self, driver: &mut Driver, id: Id) -> Result<(), Failure> {
+    fn keep(&mut self, stream: &mut impl Stream) -> Result<(), Failure> {
         self.piece.resize(PIECE, 0);
         loop {
-            let len = driver.stack.read(driver.now(), id, &mut self.piece);
+            let len = stream.read(&mut self.piece);
             if len == 0 {
                 self.piece.clear();
                 self.done = 0;
@@ -198,8 +195,8 @@ impl Drain {
         self.output.finish()
     }
 
-    /// True if all received data was written.
-    pub fn is_empty(&self, driver: &Driver, id: Id) -> bool {
-        self.done == self.piece.len() && driver.stack.connection(id).is_none_or(|c| c.readable() == 0)
+    /// True if all data read from the connection was written.
+    pub fn has_written_all(&self) -> bool {
+        self.done == self.piece.len()
     }
 }

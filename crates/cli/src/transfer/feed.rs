@@ -4,10 +4,9 @@ use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
-use bentpipe_host::{Driver, Id};
 use sha2::{Digest, Sha256};
 
-use super::{PIECE, STANDARD};
+use super::{PIECE, STANDARD, Stream};
 use crate::failure::Failure;
 use crate::resume::{Rest, hex};
 
@@ -78,11 +77,6 @@ impl Input {
 /// Minimum bytes per read.
 const LEAST_PIECE: usize = 4 << 10;
 
-/// Bounds of the bytes that wait in a connection: as many as a window opens at once. More would only use memory and
-/// processor cache.
-const MOST_UNSENT: u64 = 8 << 20;
-const LEAST_UNSENT: u64 = 1 << 20;
-
 /// Data between a source and a connection.
 pub struct Feed {
     input: Input,
@@ -112,15 +106,6 @@ impl Feed {
         if self.ended || self.done < self.piece.len() { None } else { self.input.waits_for() }
     }
 
-    /// Returns the number of bytes that the connection accepts now.
-    fn room(driver: &Driver, id: Id) -> usize {
-        let window = driver.stack.connection(id).map_or(0, |connection| {
-            let mss = driver.stack.ends(id).map_or(0, |ends| driver.stack.full_segment(ends.remote.ip()));
-            connection.window_state().cwnd as u64 * u64::from(mss)
-        });
-        window.clamp(LEAST_UNSENT, MOST_UNSENT).saturating_sub(driver.stack.unsent(id)) as usize
-    }
-
     /// Returns the SHA-256 of the sent data, if it was computed.
     pub fn digits(&self) -> Option<String> {
         match &self.input {
@@ -131,16 +116,16 @@ impl Feed {
     }
 
     /// Moves data that can be moved now.
-    pub fn pump(&mut self, driver: &mut Driver, id: Id, ready: bool) -> Result<(), Failure> {
+    pub fn pump(&mut self, stream: &mut impl Stream, ready: bool) -> Result<(), Failure> {
         if matches!(self.input, Input::Later) {
             return Ok(());
         }
         let mut ready = ready || self.input.waits_for().is_none();
-        let mut room = Self::room(driver, id);
+        let mut room = stream.room();
         loop {
             if self.done == self.piece.len() && !self.ended && ready {
                 // Reads little more than the connection accepts.
-                let at_most = driver.stack.send_room(id).clamp(LEAST_PIECE, PIECE);
+                let at_most = room.clamp(LEAST_PIECE, PIECE);
                 self.input
                     .read(&mut self.piece, at_most)
                     .map_err(|error| Failure::Work(format!("cannot read: {error}")))?;
@@ -153,7 +138,7 @@ impl Feed {
                 ready = self.input.len().is_some();
             }
             let rest = &self.piece[self.done..];
-            let taken = driver.stack.write(driver.now(), id, &rest[..rest.len().min(room)]);
+            let taken = stream.write(&rest[..rest.len().min(room)]);
             self.done += taken;
             room -= taken;
             self.bytes += taken as u64;
@@ -162,7 +147,7 @@ impl Feed {
             }
         }
         if self.ended && !std::mem::replace(&mut self.closed, true) {
-            driver.stack.close(driver.now(), id);
+            stream.close();
         }
         // Many streams may wait for their peers, so none keeps an unused buffer.
         if self.piece.capacity() > 4 * LEAST_PIECE && self.piece.len() <= LEAST_PIECE {

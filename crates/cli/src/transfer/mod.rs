@@ -2,8 +2,11 @@
 
 mod drain;
 mod feed;
+mod incoming;
+mod outgoing;
 mod progress;
 mod report;
+mod stream;
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -11,17 +14,20 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 
 use bentpipe_base::Duration;
 use bentpipe_cc::REGISTRY;
-use bentpipe_host::{DeviceConfig, Driver, Limits, Network};
+use bentpipe_host::{DeviceConfig, Driver, Id, Limits, Network};
 use bentpipe_scenario::{Draft, changed_config, connection_config};
-use bentpipe_tcp::{Config, Reflection, State};
+use bentpipe_tcp::{Config, Connection, Reflection, State};
 
 use crate::failure::Failure;
 use crate::transfer_args::OnWire;
 
 pub use drain::{Drain, Output};
 pub use feed::{Feed, Input};
+pub use incoming::{Incoming, open_output, verdict};
+pub use outgoing::Outgoing;
 pub use progress::Progress;
-pub use report::Report;
+pub use report::{Details, Report};
+pub use stream::{LEAST_UNSENT, MOST_UNSENT, OverTcp, Stream};
 
 /// Maximum wait of one turn, the interval of progress updates and checks for Ctrl-C.
 pub const PATIENCE: Duration = Duration::from_millis(100);
@@ -34,7 +40,7 @@ const STANDARD: &str = "-";
 const SAFE: &str = "cc.mode=safe";
 
 /// Default algorithm.
-const USUAL: &str = "cubic";
+pub const USUAL: &str = "cubic";
 
 /// Role in a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,6 +119,11 @@ pub fn driver(args: &OnWire) -> Result<(Driver, Claim), Failure> {
     let config = DeviceConfig { name: args.tun.clone(), networks, mtu: args.mtu };
     let driver = Driver::new(&config, Limits::default()).map_err(|why| Failure::Missing(why.to_string()))?;
     Ok((driver, claim))
+}
+
+/// True if the connection has data that was not read.
+pub fn is_readable(driver: &Driver, id: Id) -> bool {
+    driver.stack.connection(id).map_or(0, Connection::readable) > 0
 }
 
 /// True if both streams have ended, as far as this end can know.

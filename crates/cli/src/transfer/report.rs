@@ -1,5 +1,7 @@
 //! Report of a finished connection.
 
+use std::fmt;
+
 use bentpipe_base::{Duration, Instant};
 use bentpipe_host::{Driver, Id};
 use indicatif::DecimalBytes;
@@ -28,30 +30,54 @@ pub struct Report {
     pub goodput_bps: f64,
     /// Smoothed round-trip time.
     pub srtt_ms: Option<f64>,
-    /// Congestion window in segments at the end.
-    pub cwnd_segments: f64,
-    /// Data segments sent, retransmissions included.
-    pub sent_segments: u64,
-    /// Data segments retransmitted.
-    pub retransmitted_segments: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-    /// Low-priority probes sent.
-    pub probes_sent: u64,
-    /// Replies to probes received.
-    pub probes_acked: u64,
-    /// Smoothed round-trip time of probes, if the peer answers them by D-SACK.
-    pub probe_srtt_ms: Option<f64>,
-    /// True if the bottleneck treats probes as data, because it has no low priority.
-    pub probes_are_ordinary: bool,
-    /// Received data segments without new data.
-    pub duplicate_segments: u64,
+    /// Counters of the transport.
+    #[serde(flatten)]
+    pub details: Details,
     /// SHA-256 of the sent data, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sent_sha256: Option<String>,
     /// SHA-256 of the received data, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub received_sha256: Option<String>,
+}
+
+/// Counters of one transport.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "transport", rename_all = "lowercase")]
+pub enum Details {
+    /// TCP.
+    Tcp {
+        /// Congestion window in segments at the end.
+        cwnd_segments: f64,
+        /// Data segments sent, retransmissions included.
+        sent_segments: u64,
+        /// Data segments retransmitted.
+        retransmitted_segments: u64,
+        /// Retransmission timeouts.
+        timeouts: u64,
+        /// Low-priority probes sent.
+        probes_sent: u64,
+        /// Replies to probes received.
+        probes_acked: u64,
+        /// Smoothed round-trip time of probes, if the peer answers them by D-SACK.
+        probe_srtt_ms: Option<f64>,
+        /// True if the bottleneck treats probes as data, because it has no low priority.
+        probes_are_ordinary: bool,
+        /// Received data segments without new data.
+        duplicate_segments: u64,
+    },
+    /// QUIC.
+    #[cfg(feature = "quic")]
+    Quic {
+        /// Congestion window in bytes at the end.
+        cwnd_bytes: u64,
+        /// Packets sent that the peer must acknowledge.
+        sent_packets: u64,
+        /// Packets declared lost.
+        lost_packets: u64,
+        /// Reductions of the window by losses or marks.
+        congestion_events: u64,
+    },
 }
 
 impl Report {
@@ -72,15 +98,17 @@ impl Report {
             duration_s,
             goodput_bps: bytes as f64 * 8.0 / duration_s.max(1e-9),
             srtt_ms: connection.srtt().map(Duration::as_millis_f64),
-            cwnd_segments: connection.window_state().cwnd,
-            sent_segments: stats.sent_segments,
-            retransmitted_segments: stats.retransmitted_segments,
-            timeouts: stats.timeouts,
-            probes_sent: stats.probes_sent,
-            probes_acked: stats.probes_acked,
-            probe_srtt_ms: connection.probe_srtt().map(Duration::as_millis_f64),
-            probes_are_ordinary: connection.probes_are_ordinary(),
-            duplicate_segments: stats.duplicate_segments,
+            details: Details::Tcp {
+                cwnd_segments: connection.window_state().cwnd,
+                sent_segments: stats.sent_segments,
+                retransmitted_segments: stats.retransmitted_segments,
+                timeouts: stats.timeouts,
+                probes_sent: stats.probes_sent,
+                probes_acked: stats.probes_acked,
+                probe_srtt_ms: connection.probe_srtt().map(Duration::as_millis_f64),
+                probes_are_ordinary: connection.probes_are_ordinary(),
+                duplicate_segments: stats.duplicate_segments,
+            },
             sent_sha256: None,
             received_sha256: None,
         })
@@ -101,33 +129,55 @@ impl Report {
     pub fn tell(&self) {
         let rate = self.goodput_bps / 1e6;
         let rtt = self.srtt_ms.map_or(String::new(), |rtt| format!(", round trip {rtt:.1} ms"));
-        let probes = match self.probes_sent {
-            0 => String::new(),
-            sent => {
-                let rtt = self.probe_srtt_ms.map_or(String::new(), |rtt| format!(" after {rtt:.1} ms"));
-                format!(", {} of {sent} probes answered{rtt}", self.probes_acked)
-            }
-        };
-        if self.probes_are_ordinary {
+        if let Details::Tcp { probes_are_ordinary: true, .. } = self.details {
             eprintln!(
                 "{}: probes passed full queues and were lost no more often than data: this path ignores low priority (DSCP LE), so replies prove nothing",
                 self.peer
             );
         }
         eprintln!(
-            "{}: sent {}, received {} in {:.3} s, {rate:.3} Mbit/s{rtt}, {} of {} segments retransmitted, {} timeouts{probes}",
+            "{}: sent {}, received {} in {:.3} s, {rate:.3} Mbit/s{rtt}, {}",
             self.peer,
             DecimalBytes(self.sent_bytes),
             DecimalBytes(self.received_bytes),
             self.duration_s,
-            self.retransmitted_segments,
-            self.sent_segments,
-            self.timeouts,
+            self.details,
         );
         for (what, digits) in [("sent", &self.sent_sha256), ("received", &self.received_sha256)] {
             if let Some(digits) = digits {
                 eprintln!("{}: SHA-256 of the data {what}: {digits}", self.peer);
             }
+        }
+    }
+}
+
+impl fmt::Display for Details {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp {
+                retransmitted_segments,
+                sent_segments,
+                timeouts,
+                probes_sent,
+                probes_acked,
+                probe_srtt_ms,
+                ..
+            } => {
+                write!(
+                    f,
+                    "{retransmitted_segments} of {sent_segments} segments retransmitted, {timeouts} timeouts"
+                )?;
+                if *probes_sent > 0 {
+                    let rtt = probe_srtt_ms.map_or(String::new(), |rtt| format!(" after {rtt:.1} ms"));
+                    write!(f, ", {probes_acked} of {probes_sent} probes answered{rtt}")?;
+                }
+                Ok(())
+            }
+            #[cfg(feature = "quic")]
+            Self::Quic { sent_packets, lost_packets, congestion_events, .. } => write!(
+                f,
+                "{lost_packets} of {sent_packets} packets lost, {congestion_events} congestion events"
+            ),
         }
     }
 }
