@@ -213,7 +213,8 @@ fn kernel_phase_us(utc_phase_s: f64, utc_us: u64, kernel_us: u64) -> u64 {
 }
 
 fn clock_us(clock: ClockId) -> Result<u64, Error> {
-    let time = clock_gettime(clock).map_err(|error| Error::Work(format!("cannot read the clock: {error}")))?;
+    let time =
+        clock_gettime(clock).map_err(|error| Error::Work(format!("cannot read the clock: {error}")))?;
     Ok(time.tv_sec() as u64 * 1_000_000 + time.tv_nsec() as u64 / 1000)
 }
 

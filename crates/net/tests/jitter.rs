@@ -155,13 +155,8 @@ fn impossible_jitter_is_refused() {
 fn near_handovers(points: &[(u64, u64)], repeat_every: Option<Duration>, jump: Duration) -> LinkConfig {
     let points = points.iter().map(|(at, delay)| (MS(*at), MS(*delay))).collect();
     let delay_one_way = Schedule::Table { points, interpolation: Interpolation::Step, repeat_every };
-    let mut handover = HandoverLoss {
-        probability: 1.0,
-        before: MS(20),
-        after: MS(30),
-        jump,
-        ..HandoverLoss::default()
-    };
+    let mut handover =
+        HandoverLoss { probability: 1.0, before: MS(20), after: MS(30), jump, ..HandoverLoss::default() };
     handover.find(&delay_one_way);
     let loss = LossConfig { handover: Some(handover), ..LossConfig::default() };
     LinkConfig { delay_one_way, loss, ..config(QueueConfig::default()) }

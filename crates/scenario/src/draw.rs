@@ -482,7 +482,10 @@ mod tests {
         let within = refused(
             "link.satellite.rate={ draw = \"normal\", mean = \"5 Mbit/s\", deviation = \"1 Mbit/s\", within = 0.1 }",
         );
-        assert!(within.contains("link.satellite.rate.within: found 0.1, accepted: 0 without `every`"), "{within}");
+        assert!(
+            within.contains("link.satellite.rate.within: found 0.1, accepted: 0 without `every`"),
+            "{within}"
+        );
         let slots = refused("title={ draw = \"one-of\", values = [\"a\", \"b\"], every = \"1 s\" }");
         assert!(slots.contains("title: found a list of 100"), "{slots}");
     }

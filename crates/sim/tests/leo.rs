@@ -220,7 +220,9 @@ fn eight_uploads_over_starlink_fill_the_queue_and_one_does_not() {
     let up = ["duration=57 s", "flow.download.from=home", "flow.download.to=pop"];
     let one = starlink_rtt(&up);
     let eight = starlink_rtt(&[&up[..], &["flow.download.count=8"]].concat());
-    println!("RTT in ms, median and 95th percentile: idle {idle:.1?}, download {down:.1?}, upload {one:.1?}, eight uploads {eight:.1?}");
+    println!(
+        "RTT in ms, median and 95th percentile: idle {idle:.1?}, download {down:.1?}, upload {one:.1?}, eight uploads {eight:.1?}"
+    );
     assert!((idle[0] / 21.3 - 1.0).abs() < 0.1, "{idle:?}");
     // Random losses keep the window of a single CUBIC below the capacity.
     assert!(down[0] < idle[0] + 20.0 && one[0] < idle[0] + 20.0, "{down:?}, {one:?}");

@@ -92,7 +92,8 @@ impl HandoverLoss {
                 .handovers
                 .partition_point(|handover| begin.saturating_add(handover.as_nanos()) <= earliest);
             if let Some(handover) = self.handovers.get(next) {
-                return Some(begin.saturating_add(handover.as_nanos())).filter(|handover| *handover <= latest);
+                return Some(begin.saturating_add(handover.as_nanos()))
+                    .filter(|handover| *handover <= latest);
             }
             round += 1;
             if round > last_round {
