@@ -61,6 +61,9 @@ pub struct LoadArgs {
     /// Sending rate of scps-tp, such as `8mbit`
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<u64>,
+    /// Second of the UTC minute at which satcp expects a handover; others follow every 15 s [default: 12]
+    #[arg(long, value_name = "SECOND", value_parser = second)]
+    pub phase: Option<f64>,
     /// Interface through which peach and swift send probes (repeatable) [default: all of this network namespace]. For
     /// a later interface, load again
     #[arg(long, value_name = "NAME")]
@@ -125,6 +128,12 @@ fn rate(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "a rate is a number with bit, kbit, mbit or gbit, as 8mbit".into())
 }
 
+/// Parses a second of a minute.
+fn second(text: &str) -> Result<f64, String> {
+    let second = text.parse().ok().filter(|second| (0.0..60.0).contains(second));
+    second.ok_or_else(|| "a second of a minute is a number from 0 to below 60, as 12".into())
+}
+
 /// Parses the time between two updates, with a lower limit.
 fn interval(text: &str) -> Result<Duration, String> {
     let interval = humantime::parse_duration(text).map_err(|error| error.to_string())?;
@@ -166,5 +175,7 @@ mod tests {
         assert_eq!(prefix("::/0"), Ok(("::".parse().unwrap(), 0)));
         assert!(prefix("10.0.0.0/33").is_err() && prefix("10.0.0.1/8").is_err() && prefix("here").is_err());
         assert!(interval("1ms").is_err() && interval("1s").is_ok());
+        assert_eq!(second("12.5"), Ok(12.5));
+        assert!(second("60").is_err() && second("-1").is_err() && second("nan").is_err());
     }
 }

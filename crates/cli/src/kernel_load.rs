@@ -19,7 +19,7 @@ pub fn load(args: &LoadArgs) -> Result<(), Failure> {
     let controls = wanted(args)?;
     let done = bentpipe_kernel::load(
         &controls,
-        &Options { rate_bps: args.rate, interfaces: args.interface.clone() },
+        &Options { rate_bps: args.rate, phase_s: args.phase, interfaces: args.interface.clone() },
     )?;
     for (control, loaded) in controls.iter().zip(done) {
         let words = match loaded {

@@ -199,6 +199,7 @@ fn what_cannot_be_done_is_refused_and_leaves_nothing() {
     assert!(refused(&["kernel", "load", "cubic"], 2).contains("there are hybla, "));
     assert!(refused(&["kernel", "load", "hybla", "scps-tp"], 2).contains("--rate"));
     assert!(refused(&["kernel", "load", "hybla", "--rate", "8mbit"], 2).contains("only scps-tp"));
+    assert!(refused(&["kernel", "load", "hybla", "--phase", "12"], 2).contains("only satcp"));
     assert!(refused(&["kernel", "load", "hybla", "--interface", "lo"], 2).contains("only peach and swift"));
     if !doctor_doubts("programs at interfaces (tcx)") {
         let words = refused(&["kernel", "load", "peach", "--interface", "nowhere"], 2);

@@ -43,6 +43,11 @@ pub const CONTROLS: &[Control] = &[
     },
     Control { name: "scalable", kernel_name: "bp_scalable", differs: "-" },
     Control {
+        name: "satcp",
+        kernel_name: "bp_satcp",
+        differs: "exact reports at a fixed second of the UTC clock, set when loading; HyStart++ without a limit of the growth per ACK",
+    },
+    Control {
         name: "star",
         kernel_name: "bp_star",
         differs: "no probe at a timeout; the kernel's F-RTO undoes spurious timeouts",

@@ -5,6 +5,7 @@ use std::fs;
 use libbpf_rs::btf::types::{Func, FuncProto, Ptr, Struct};
 use libbpf_rs::btf::{Btf, ReferencesType};
 use libbpf_rs::{MapCore, OpenObject};
+use nix::time::{ClockId, clock_gettime};
 
 use crate::catalogue::Control;
 use crate::copies;
@@ -20,6 +21,8 @@ use crate::unload::{is_offered, take_out};
 pub struct Options {
     /// Fixed rate of `scps-tp` in bits per second of payload.
     pub rate_bps: Option<u64>,
+    /// A handover of `satcp`, in seconds of the UTC minute; others follow every 15 s. If absent, second 12.
+    pub phase_s: Option<f64>,
     /// Interfaces that send the probes of `peach` and `swift`; if empty, all of this network namespace except the
     /// loopback.
     pub interfaces: Vec<String>,
@@ -64,6 +67,9 @@ fn check(controls: &[&'static Control], options: &Options) -> Result<(), Error> 
     match options.rate_bps {
         None if fixed => Err(Error::Request("scps-tp sends at a fixed rate: set it by --rate 8mbit".into())),
         Some(_) if !fixed => Err(Error::Request("only scps-tp has a fixed rate".into())),
+        _ if options.phase_s.is_some() && !controls.iter().any(|control| control.name == "satcp") => {
+            Err(Error::Request("only satcp has handovers at a fixed second".into()))
+        }
         _ if !options.interfaces.is_empty() && !controls.iter().any(|control| control.sends_probes()) => {
             Err(Error::Request("only peach and swift send probes, through interfaces".into()))
         }
@@ -186,7 +192,30 @@ fn set_constants(
         let at = places.find("bp_scps_rate")?;
         bytes[at..at + 8].copy_from_slice(&(options.rate_bps.unwrap_or_default() / 8).to_ne_bytes());
     }
+    if control.name == "satcp" {
+        let at = places.find("bp_satcp_phase")?;
+        let (utc_us, kernel_us) = (clock_us(ClockId::CLOCK_REALTIME)?, clock_us(ClockId::CLOCK_MONOTONIC)?);
+        let phase_us = kernel_phase_us(options.phase_s.unwrap_or(UTC_PHASE_S), utc_us, kernel_us);
+        bytes[at..at + 8].copy_from_slice(&phase_us.to_ne_bytes());
+    }
     Ok(())
+}
+
+/// Period of Starlink's handovers, and the first second of each UTC minute at which one begins.
+const HANDOVER_PERIOD_US: u64 = 15_000_000;
+const UTC_PHASE_S: f64 = 12.0;
+
+/// Returns the phase of handovers in the clock of `tcp_mstamp`, from that in UTC and the present time of both clocks.
+fn kernel_phase_us(utc_phase_s: f64, utc_us: u64, kernel_us: u64) -> u64 {
+    let phase_us = (utc_phase_s * 1e6) as u64 % HANDOVER_PERIOD_US;
+    let since_handover_us = (utc_us + HANDOVER_PERIOD_US - phase_us) % HANDOVER_PERIOD_US;
+    (kernel_us + HANDOVER_PERIOD_US - since_handover_us) % HANDOVER_PERIOD_US
+}
+
+fn clock_us(clock: ClockId) -> Result<u64, Error> {
+    let time =
+        clock_gettime(clock).map_err(|error| Error::Work(format!("cannot read the clock: {error}")))?;
+    Ok(time.tv_sec() as u64 * 1_000_000 + time.tv_nsec() as u64 / 1000)
 }
 
 /// Returns the read-only data of a program.
@@ -239,6 +268,14 @@ mod tests {
 
     use super::*;
     use crate::unload::Unloaded;
+
+    #[test]
+    fn handovers_keep_their_second_of_the_utc_minute() {
+        // 1970-01-01 00:01:10.25 UTC: the last handover was at second 57 and the next is at second 12, in 1.75 s.
+        let phase_us = kernel_phase_us(12.0, 70_250_000, 5_000_000);
+        assert_eq!(phase_us, 6_750_000);
+        assert_eq!(kernel_phase_us(27.0, 70_250_000, 5_000_000), phase_us, "every 15 s");
+    }
 
     /// Kernels before 6.4 have no links for controls; this kernel still supports the older way.
     #[test]

@@ -114,6 +114,7 @@ natives! {
     JERSEY: bp_native_jersey_size bp_native_jersey_established bp_native_jersey_ack bp_native_jersey_loss bp_native_jersey_timeout bp_native_jersey_undo bp_native_jersey_idle bp_native_jersey_start bp_native_jersey_may_ask bp_native_jersey_asked bp_native_jersey_cwnd bp_native_jersey_pace;
     NEW_VEGAS: bp_native_new_vegas_size bp_native_new_vegas_established bp_native_new_vegas_ack bp_native_new_vegas_loss bp_native_new_vegas_timeout bp_native_new_vegas_undo bp_native_new_vegas_idle bp_native_new_vegas_start bp_native_new_vegas_may_ask bp_native_new_vegas_asked bp_native_new_vegas_cwnd bp_native_new_vegas_pace;
     PEACH: bp_native_peach_size bp_native_peach_established bp_native_peach_ack bp_native_peach_loss bp_native_peach_timeout bp_native_peach_undo bp_native_peach_idle bp_native_peach_start bp_native_peach_may_ask bp_native_peach_asked bp_native_peach_cwnd bp_native_peach_pace;
+    SATCP: bp_native_satcp_size bp_native_satcp_established bp_native_satcp_ack bp_native_satcp_loss bp_native_satcp_timeout bp_native_satcp_undo bp_native_satcp_idle bp_native_satcp_start bp_native_satcp_may_ask bp_native_satcp_asked bp_native_satcp_cwnd bp_native_satcp_pace;
     SCALABLE: bp_native_scalable_size bp_native_scalable_established bp_native_scalable_ack bp_native_scalable_loss bp_native_scalable_timeout bp_native_scalable_undo bp_native_scalable_idle bp_native_scalable_start bp_native_scalable_may_ask bp_native_scalable_asked bp_native_scalable_cwnd bp_native_scalable_pace;
     SCPS_TP: bp_native_scps_tp_size bp_native_scps_tp_established bp_native_scps_tp_ack bp_native_scps_tp_loss bp_native_scps_tp_timeout bp_native_scps_tp_undo bp_native_scps_tp_idle bp_native_scps_tp_start bp_native_scps_tp_may_ask bp_native_scps_tp_asked bp_native_scps_tp_cwnd bp_native_scps_tp_pace;
     STAR: bp_native_star_size bp_native_star_established bp_native_star_ack bp_native_star_loss bp_native_star_timeout bp_native_star_undo bp_native_star_idle bp_native_star_start bp_native_star_may_ask bp_native_star_asked bp_native_star_cwnd bp_native_star_pace;
@@ -723,6 +724,11 @@ fn highspeed_is_one_law() {
 #[test]
 fn scalable_is_one_law() {
     agree("scalable", "{}", &SCALABLE);
+}
+
+#[test]
+fn satcp_is_one_law() {
+    agree("satcp", r#"{ "error": 0 }"#, &SATCP);
 }
 
 #[test]

@@ -155,14 +155,8 @@ fn impossible_jitter_is_refused() {
 fn near_handovers(points: &[(u64, u64)], repeat_every: Option<Duration>, jump: Duration) -> LinkConfig {
     let points = points.iter().map(|(at, delay)| (MS(*at), MS(*delay))).collect();
     let delay_one_way = Schedule::Table { points, interpolation: Interpolation::Step, repeat_every };
-    let mut handover = HandoverLoss {
-        probability: 1.0,
-        before: MS(20),
-        after: MS(30),
-        jump,
-        handovers: Vec::new(),
-        repeat_every: None,
-    };
+    let mut handover =
+        HandoverLoss { probability: 1.0, before: MS(20), after: MS(30), jump, ..HandoverLoss::default() };
     handover.find(&delay_one_way);
     let loss = LossConfig { handover: Some(handover), ..LossConfig::default() };
     LinkConfig { delay_one_way, loss, ..config(QueueConfig::default()) }
@@ -193,6 +187,17 @@ fn packets_are_lost_before_and_after_each_jump_of_the_delay() {
 fn bursts_repeat_with_the_delay_also_over_the_end_of_a_round() {
     let repeated = near_handovers(&[(0, 10), (990, 30)], Some(MS(1000)), MS(0));
     assert_eq!(bursts(&repeated, 3100), [(970, 1020), (1970, 2020), (2970, 3020)]);
+}
+
+#[test]
+fn a_share_of_the_handovers_has_a_burst_as_a_whole() {
+    // Handovers at 500 ms and 1000 ms of each second.
+    let mut some = near_handovers(&[(0, 10), (500, 30)], Some(MS(1000)), MS(0));
+    some.loss.handover.as_mut().expect("set").share = 0.25;
+    let found = bursts(&some, 200_100);
+    assert!(found.iter().all(|(first, last)| last - first == 40), "{found:?}");
+    // The standard deviation of a binomial number of 400 with 1/4 is 8.7.
+    assert!((74..=126).contains(&found.len()), "{}", found.len());
 }
 
 #[test]

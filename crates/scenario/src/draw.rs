@@ -10,7 +10,9 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use crate::error::Mistake;
 use crate::form::{self, Form, Report};
 use crate::tree::{Entry, Node, Table, Value};
-use crate::unit::{AMOUNT, Amount, Codec, Count, OrWord, Refused, TEXT, TIME, TIME_ABOVE_ZERO, Words};
+use crate::unit::{
+    AMOUNT, Amount, Codec, Count, OrWord, PROBABILITY, Refused, TEXT, TIME, TIME_ABOVE_ZERO, Words,
+};
 
 /// Maximum number of values of one table.
 const MOST_VALUES: u64 = 100_000;
@@ -54,9 +56,15 @@ struct Draw {
     every: Option<Duration>,
     /// Time of the second draw, `every` by default.
     first: Option<Duration>,
+    /// Relative standard deviation of the values of each second around the value of their slot.
+    within: f64,
     /// Name of a stream that several tables share.
     tied: Option<String>,
 }
+
+/// Time between two values of a slot with `within`, and their autocorrelation over that time.
+const WITHIN_EVERY: Duration = Duration::from_secs(1);
+const WITHIN_CORRELATION: f64 = 0.8;
 
 impl Default for Draw {
     fn default() -> Self {
@@ -73,6 +81,7 @@ impl Default for Draw {
             values: Vec::new(),
             every: None,
             first: None,
+            within: 0.0,
             tied: None,
         }
     }
@@ -110,6 +119,9 @@ fn draw(form: &mut Form<'_>, draw: &mut Draw) {
     }
     form.field("every", &mut draw.every, &OrWord("never", TIME_ABOVE_ZERO));
     form.field("first", &mut draw.first, &OrWord("every", TIME));
+    if all || of != Distribution::OneOf {
+        form.field("within", &mut draw.within, &PROBABILITY);
+    }
     form.field("tied", &mut draw.tied, &OrWord("none", TEXT));
 }
 
@@ -204,16 +216,44 @@ fn value(node: &Node, path: &str, run: Run, report: &mut Report) -> Value {
     }
     let stream = draw.tied.as_deref().unwrap_or(path);
     let mut rng = Rng::stream(run.seed, &format!("draw {stream}"));
-    let Some(every) = draw.every else { return draw.at(rng.uniform()) };
-    let mut pairs = vec![(Duration::ZERO, draw.at(rng.uniform()))];
-    let mut next = draw.first.unwrap_or(every);
-    while next < run.duration {
-        pairs.push((next, draw.at(rng.uniform())));
-        next += every;
+    let Some(every) = draw.every else { return draw.at(rng.uniform(), 1.0) };
+    let mut ripple = Ripple { rng: Rng::stream(run.seed, &format!("within {stream}")), normal: None };
+    let mut pairs = Vec::new();
+    let (mut begin, mut end) = (Duration::ZERO, draw.first.unwrap_or(every));
+    while begin.is_zero() || begin < run.duration {
+        let quantile = rng.uniform();
+        let step = if draw.within > 0.0 { WITHIN_EVERY } else { every };
+        let mut time = begin;
+        while time == begin || time < end.min(run.duration) {
+            pairs.push((time, draw.at(quantile, 1.0 + draw.within * ripple.next())));
+            time += step;
+        }
+        (begin, end) = (end, end + every);
     }
     let cell = |value: Value| Node { value, place: node.place.clone() };
     let pair = |(time, value)| cell(Value::List(vec![cell(TIME.show(&time)), cell(value)]));
     Value::List(pairs.into_iter().map(pair).collect())
+}
+
+/// Standard normal numbers of a first-order autoregressive process.
+struct Ripple {
+    rng: Rng,
+    normal: Option<f64>,
+}
+
+impl Ripple {
+    fn next(&mut self) -> f64 {
+        let fresh = normal_at(self.rng.uniform());
+        let weight = (1.0 - WITHIN_CORRELATION * WITHIN_CORRELATION).sqrt();
+        let next = self.normal.map_or(fresh, |last| WITHIN_CORRELATION * last + weight * fresh);
+        self.normal = Some(next);
+        next
+    }
+}
+
+/// Quantile of the standard normal distribution, which has no least value.
+fn normal_at(quantile: f64) -> f64 {
+    Normal::standard().inverse_cdf(quantile.max(f64::EPSILON))
 }
 
 impl Draw {
@@ -250,7 +290,11 @@ impl Draw {
         for (key, _) in spread.into_iter().filter(|(_, amount)| amount.number < 0.0) {
             refuse(key, "less than 0".to_owned(), "0 or more".to_owned());
         }
-        if let Some(every) = self.every
+        if self.within > 0.0 && self.every.is_none() {
+            refuse("within", self.within.to_string(), "0 without `every`".to_owned());
+        }
+        let slot = self.every.map(|every| if self.within > 0.0 { every.min(WITHIN_EVERY) } else { every });
+        if let Some(every) = slot
             && run.duration.as_nanos() / every.as_nanos().max(1) > MOST_VALUES
         {
             let accepted = format!("a time that gives at most {MOST_VALUES} values in {}", run.duration);
@@ -258,10 +302,9 @@ impl Draw {
         }
     }
 
-    /// Returns the value at this quantile, a number in `[0, 1)`.
-    fn at(&self, quantile: f64) -> Value {
-        // The normal distribution has no least value.
-        let normal = || Normal::standard().inverse_cdf(quantile.max(f64::EPSILON));
+    /// Returns the value at this quantile, a number in `[0, 1)`. Numbers are multiplied by a factor.
+    fn at(&self, quantile: f64, factor: f64) -> Value {
+        let normal = || normal_at(quantile);
         let number = match self.distribution {
             Distribution::OneOf => {
                 let index = (quantile * self.values.len() as f64) as usize;
@@ -282,6 +325,7 @@ impl Draw {
             Distribution::LogNormal => self.middle.number * (self.sigma.number * normal()).exp(),
             Distribution::Exponential => -self.middle.number * (1.0 - quantile).ln(),
         };
+        let number = number * factor;
         let above = self.least.as_ref().map_or(number, |least| number.max(least.number));
         let number = self.most.as_ref().map_or(above, |most| above.min(most.number));
         let like = self.amounts()[0].1;
@@ -354,6 +398,32 @@ mod tests {
         assert!(rates.iter().any(|(_, rate)| *rate != rates[0].1));
     }
 
+    /// Rates of a link with slots of 15 s, in Mbit/s.
+    fn slots(within: &str) -> Vec<(u64, f64)> {
+        let draw = "draw = \"uniform\", from = \"20 Mbit/s\", to = \"80 Mbit/s\", every = \"15 s\"";
+        let draft = draft(&["duration=6000 s", &format!("link.satellite.rate={{ {draw}{within} }}")]);
+        let Schedule::Table { points, .. } = draft.scenario().unwrap().links[0].forward.rate.clone() else {
+            panic!("a table")
+        };
+        points.iter().map(|(time, rate)| (time.as_nanos() / 1_000_000_000, rate.bps() as f64 / 1e6)).collect()
+    }
+
+    #[test]
+    fn values_within_a_slot_vary_around_the_value_of_the_slot() {
+        let (plain, rippled) = (slots(""), slots(", within = 0.1"));
+        assert!(rippled.iter().map(|(time, _)| *time).eq(0..6000), "one value each second");
+        let ratios: Vec<f64> =
+            rippled.iter().map(|(time, rate)| rate / plain[(time / 15) as usize].1 - 1.0).collect();
+        let covariance = |lag: usize| {
+            ratios.iter().zip(&ratios[lag..]).map(|(a, b)| a * b).sum::<f64>() / ratios.len() as f64
+        };
+        let deviation = covariance(0).sqrt();
+        assert!((deviation - 0.1).abs() < 0.01, "{deviation}");
+        let correlations = [1, 5].map(|lag| covariance(lag) / covariance(0));
+        assert!((correlations[0] - 0.8).abs() < 0.05, "{correlations:?}");
+        assert!((correlations[1] - 0.33).abs() < 0.1, "0.8 to the fifth: {correlations:?}");
+    }
+
     #[test]
     fn each_distribution_has_its_mean_and_keeps_its_limits() {
         let mean_of = |table: &str| {
@@ -409,6 +479,13 @@ mod tests {
         // What is drawn must be what the key accepts.
         let wrong = refused("link.satellite.rate={ draw = \"uniform\", from = \"5 ms\", to = \"20 ms\" }");
         assert!(wrong.contains("link.satellite.rate"), "{wrong}");
+        let within = refused(
+            "link.satellite.rate={ draw = \"normal\", mean = \"5 Mbit/s\", deviation = \"1 Mbit/s\", within = 0.1 }",
+        );
+        assert!(
+            within.contains("link.satellite.rate.within: found 0.1, accepted: 0 without `every`"),
+            "{within}"
+        );
         let slots = refused("title={ draw = \"one-of\", values = [\"a\", \"b\"], every = \"1 s\" }");
         assert!(slots.contains("title: found a list of 100"), "{slots}");
     }

@@ -462,6 +462,7 @@ const KEYS: &[Meaning] = &[
     ),
     ("handover-loss.kind", "Kind of the losses"),
     ("handover-loss.rate", "Probability that a packet near a handover is lost"),
+    ("handover-loss.share", "Probability that a handover has a burst"),
     ("handover-loss.before", "Length of the burst before a handover"),
     ("handover-loss.after", "Length of the burst after a handover"),
     ("jump", "Minimum change of the delay that counts as a handover"),
@@ -784,6 +785,10 @@ const KEYS: &[Meaning] = &[
     ("VALUE.most", "Values above this become this (`normal`, `log-normal`, `exponential`)"),
     ("VALUE.every", "Period of new draws: the value becomes a schedule in steps"),
     ("VALUE.first", "Time of the second draw"),
+    (
+        "VALUE.within",
+        "Standard deviation of the values of each second, relative to the value drawn for `every`; their autocorrelation after a second is 0.8",
+    ),
     ("VALUE.tied", "Name of a stream: tables with the same name draw the same quantile each time"),
 ];
 

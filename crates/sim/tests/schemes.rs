@@ -486,6 +486,24 @@ fn careful_resume_into_a_smaller_link_retreats() {
     assert!(second <= without + 1.2, "{second} s, without {without} s");
 }
 
+/// Without its clock LeoCC is BBR version 1 of Linux. Each Startup after a reconfiguration sends 2.9 times the rate for some round trips.
+#[test]
+fn leocc_loses_more_than_bbr_in_its_startups_only() {
+    let lost = |cc: &str| {
+        let text = format!(
+            "duration = '60 s'\n[node.server]\n[node.client]\n[link.satellite]\nbetween = ['server', 'client']\n\
+             rate = '20 Mbit/s'\ndelay-one-way = '15 ms'\nqueue = '50 packets'\n\
+             [flow.bulk]\nfrom = 'server'\nto = 'client'\ncc = {cc}\n"
+        );
+        let draft = Draft::parse("leocc.toml", &text).expect("it is TOML");
+        outcome(&draft.scenario().expect("a world")).totals.retransmitted_segments
+    };
+    let bbr = lost("{ name = 'bbr', profile = 'linux' }");
+    assert_eq!(lost("{ name = 'leocc', period-s = 0.0 }"), bbr);
+    let more = lost("'leocc'") - bbr;
+    assert!((4 * 50..=4 * 150).contains(&more), "1 to 3 BDP for each of 4 reconfigurations: {more}");
+}
+
 /// Padmanabhan and Katz 1998: two to three times faster, the handshake not counted; RFC 9040 with the ageing chosen in the note: faster by round trips.
 #[test]
 fn a_file_remembers_the_file_before_it() {

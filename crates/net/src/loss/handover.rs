@@ -6,10 +6,12 @@ use crate::error::{ConfigError, check_probability};
 use crate::schedule::{Interpolation, Quantity, Schedule, validate_period};
 
 /// Additional loss probability of packets that are sent near a handover. Other errors remain.
-#[derive(Clone, Debug, PartialEq, Default)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HandoverLoss {
     /// Probability that a packet is lost.
     pub probability: f64,
+    /// Probability that a handover has a burst.
+    pub share: f64,
     /// Length of the burst before a handover.
     pub before: Duration,
     /// Length of the burst after a handover.
@@ -20,6 +22,20 @@ pub struct HandoverLoss {
     pub handovers: Vec<Duration>,
     /// Repetition period of the handovers, at least the time of the last one.
     pub repeat_every: Option<Duration>,
+}
+
+impl Default for HandoverLoss {
+    fn default() -> Self {
+        Self {
+            probability: 0.0,
+            share: 1.0,
+            before: Duration::ZERO,
+            after: Duration::ZERO,
+            jump: Duration::ZERO,
+            handovers: Vec::new(),
+            repeat_every: None,
+        }
+    }
 }
 
 impl HandoverLoss {
@@ -42,6 +58,7 @@ impl HandoverLoss {
 
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         check_probability("probability", self.probability)?;
+        check_probability("share", self.share)?;
         if self.before.is_zero() && self.after.is_zero() {
             return Err(ConfigError::new(
                 "before",
@@ -58,10 +75,10 @@ impl HandoverLoss {
         validate_period(self.repeat_every, last)
     }
 
-    /// True if `time` is in the burst of a handover, which includes its start and not its end.
-    fn is_near(&self, time: Instant) -> bool {
+    /// Returns the handover, in nanoseconds, in whose burst `time` is. A burst includes its start and not its end.
+    fn near(&self, time: Instant) -> Option<u64> {
         if self.handovers.is_empty() {
-            return false;
+            return None;
         }
         let now = time.since(Instant::ZERO).as_nanos();
         let period = self.repeat_every.map_or(u64::MAX, Duration::as_nanos);
@@ -75,18 +92,38 @@ impl HandoverLoss {
                 .handovers
                 .partition_point(|handover| begin.saturating_add(handover.as_nanos()) <= earliest);
             if let Some(handover) = self.handovers.get(next) {
-                return begin.saturating_add(handover.as_nanos()) <= latest;
+                return Some(begin.saturating_add(handover.as_nanos()))
+                    .filter(|handover| *handover <= latest);
             }
             round += 1;
             if round > last_round {
-                return false;
+                return None;
             }
         }
+    }
+}
+
+/// Bursts of a running link.
+#[derive(Clone, Debug)]
+pub(super) struct Bursts {
+    config: HandoverLoss,
+    /// The last handover near which a packet was sent, and true if it has a burst.
+    last: (u64, bool),
+}
+
+impl Bursts {
+    pub(super) fn new(config: &HandoverLoss) -> Self {
+        Self { config: config.clone(), last: (u64::MAX, false) }
     }
 
     /// True if a packet sent at `time` is lost to a burst.
     #[inline]
-    pub(super) fn strikes(&self, time: Instant, rng: &mut Rng) -> bool {
-        self.is_near(time) && rng.chance(self.probability)
+    pub(super) fn strikes(&mut self, time: Instant, rng: &mut Rng) -> bool {
+        let Some(handover) = self.config.near(time) else { return false };
+        if self.last.0 != handover {
+            // Without a draw, the random numbers of other losses are those of a link where each handover has a burst.
+            self.last = (handover, self.config.share >= 1.0 || rng.chance(self.config.share));
+        }
+        self.last.1 && rng.chance(self.config.probability)
     }
 }

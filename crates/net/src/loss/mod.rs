@@ -14,6 +14,7 @@ use crate::schedule::validate_period;
 use crate::size_cache::SizeCache;
 
 pub use self::frames::FrameSpan;
+use self::handover::Bursts;
 pub use self::handover::HandoverLoss;
 pub use self::mobile::{LooConfig, LutzConfig};
 pub use self::sending::Sending;
@@ -240,7 +241,7 @@ pub struct Loss {
     /// Process of the model; `None` without one.
     process: Option<Process>,
     data_only: bool,
-    handover: Option<Box<HandoverLoss>>,
+    handover: Option<Box<Bursts>>,
     rng: Rng,
 }
 
@@ -262,7 +263,7 @@ impl Loss {
     /// error-free link.
     pub fn new(config: &LossConfig, mut rng: Rng) -> Option<Self> {
         let process = Process::new(&config.model, &mut rng);
-        let handover = config.handover.clone().map(Box::new);
+        let handover = config.handover.as_ref().map(|handover| Box::new(Bursts::new(handover)));
         let lossy = process.is_some() || handover.is_some();
         lossy.then_some(Self { process, data_only: config.data_only, handover, rng })
     }
@@ -273,7 +274,7 @@ impl Loss {
         let Self { process, data_only, handover, rng } = self;
         let met = process.as_mut().filter(|_| sending.is_data || !*data_only);
         met.is_some_and(|process| process.strikes(sending, rng))
-            || handover.as_ref().is_some_and(|handover| handover.strikes(sending.start, rng))
+            || handover.as_mut().is_some_and(|handover| handover.strikes(sending.start, rng))
     }
 }
 

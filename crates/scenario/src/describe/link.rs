@@ -165,6 +165,7 @@ fn handover_loss(form: &mut Form<'_>, link: &mut LinkConfig, has_jumps: bool) {
     form.table("handover-loss", Shorthand::KIND, |form| {
         form.option(&mut link.loss.handover, ["off", "burst"], HandoverLoss::default(), |form, burst| {
             form.required("rate", &mut burst.probability, &PROBABILITY);
+            form.field("share", &mut burst.share, &PROBABILITY);
             form.field("before", &mut burst.before, &TIME);
             form.field("after", &mut burst.after, &TIME);
             if has_jumps {

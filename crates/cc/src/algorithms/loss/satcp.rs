@@ -33,6 +33,7 @@ pub const ENTRY: Entry = Entry {
     year: 2023,
     family: Family::Loss,
     advice: "For low orbits whose handover times the sender knows. Real congestion at a handover costs more losses and delay than with CUBIC.",
+    in_kernel: true,
     ..SENDER_ONLY
 };
 
