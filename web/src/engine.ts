@@ -23,7 +23,7 @@ export interface Watched {
   fades: Fade[];
 }
 /** A path between two stations from `at_s` until the next one; no satellites without a path. */
-export interface SkyPath { ends: [number, number]; at_s: number; satellites: number[]; handovers: number }
+export interface SkyPath { name: string; ends: [number | null, number | null]; at_s: number; satellites: number[]; handovers: number }
 export interface Sky {
   stations: { name: string; position: [number, number, number] }[];
   satellites: string[];

@@ -12,22 +12,28 @@ export function positionsAt({ at_s, positions }: Sky, at: number): Float64Array 
   return Float64Array.from(before, (value, i) => value * (1 - share) + after[i]! * share);
 }
 
-/** The present path of each pair of stations. */
+/** The present path of each pair of ends. */
 export function pathsAt({ paths }: Sky, at: number): SkyPath[] {
   const present = new Map<string, SkyPath>();
-  for (const path of paths) if (path.at_s <= at) present.set(String(path.ends), path);
+  for (const path of paths) if (path.at_s <= at) present.set(path.name, path);
   return [...present.values()];
 }
 
-/** Times in the interval at which the path between two stations changes. */
-export function handoversOf({ paths, at_s }: Sky, ends: [number, number]): number[] {
-  return paths.filter((path) => String(path.ends) === String(ends) && path.at_s > 0 && path.at_s >= at_s[0]!).map((path) => path.at_s);
+/** Times in the interval at which the path of this name changes. */
+export function handoversOf({ paths, at_s }: Sky, name: string): number[] {
+  return paths.filter((path) => path.name === name && path.at_s > 0 && path.at_s >= at_s[0]!).map((path) => path.at_s);
+}
+
+/** Positions on a path: stations and satellites. */
+export function pointsOf({ stations }: Sky, { ends: [from, to], satellites }: SkyPath, satellite: (number: number) => Point): Point[] {
+  const ground = (end: number | null): Point[] => end === null ? [] : [stations[end]!.position];
+  return [...ground(from), ...satellites.map(satellite), ...ground(to)];
 }
 
 /** Propagation delay of a path. */
-export function delayMs(sky: Sky, { ends, satellites }: SkyPath, at: number): number {
+export function delayMs(sky: Sky, path: SkyPath, at: number): number {
   const all = positionsAt(sky, at), satellite = (number: number): Point => [all[3 * number]!, all[3 * number + 1]!, all[3 * number + 2]!];
-  const places = [sky.stations[ends[0]]!.position, ...satellites.map(satellite), sky.stations[ends[1]]!.position];
+  const places = pointsOf(sky, path, satellite);
   const length = places.slice(1).reduce((sum, [x, y, z], i) => sum + Math.hypot(x - places[i]![0], y - places[i]![1], z - places[i]![2]), 0);
   return (length * EARTH_RADIUS_KM / LIGHT_KM_PER_S) * 1e3;
 }

@@ -4,7 +4,7 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_mac::{MediumConfig, TerminalConfig};
 use bentpipe_net::{ConfigError, LinkConfig, LossConfig, QueueConfig, Schedule};
 use bentpipe_scenario::{
-    ConstellationGroup, Edge, FlowGroup, LinkId, NodeKind, Routing, Scenario, SkyLinks, Topology,
+    ConstellationGroup, Crossing, Edge, FlowGroup, LinkId, NodeKind, Routing, Scenario, SkyLinks, Topology,
     TopologyError, initial, shared_channel, sky_as_links,
 };
 
@@ -227,8 +227,9 @@ fn route(
         (from, to) = (to, from);
     }
     let crossing = topology.crossing(from, to);
-    let station = |number: u32| topology.graph.stations[number as usize];
-    let (entry, landing) = crossing.map_or((to, to), |(entry, landing)| (station(entry), station(landing)));
+    let ends = crossing.as_ref().and_then(Crossing::nearest);
+    let end = |number: u32| topology.graph.sky_ends[number as usize];
+    let (entry, landing) = ends.map_or((to, to), |(entry, landing)| (end(entry), end(landing)));
     let (mut there, mut onward) = (Vec::new(), Vec::new());
     let mut join = |from, to, links: &mut Vec<LinkId>| from == to || topology.route(from, to, links);
     let joined = join(from, entry, &mut there) && join(landing, to, &mut onward);
@@ -238,7 +239,10 @@ fn route(
     }
     for link in there.iter().chain(&onward) {
         let node = topology.node(topology.graph.hop(*link).to);
-        let plain = matches!(node.kind, NodeKind::Host | NodeKind::Router | NodeKind::GroundStation(_));
+        let plain = matches!(
+            node.kind,
+            NodeKind::Host | NodeKind::Router | NodeKind::GroundStation(_) | NodeKind::Satellite(_)
+        );
         let found = format!("node.{} ({})", node.name, node.kind.name());
         if !plain && !left_out.contains(&found) {
             left_out.push(found);
@@ -254,10 +258,17 @@ fn route(
         Ok::<_, PathError>(Hop { link: name, group, direction, config, channel, through_sky })
     };
     let mut hops: Vec<Hop> = there.iter().map(hop).collect::<Result<_, _>>()?;
-    if let (Some(crossing), Some(group)) = (crossing, scenario.constellations.first()) {
+    if let (Some(crossing), Some(ends), Some(group)) = (crossing, ends, scenario.constellations.first()) {
         let direction = if backwards { "reverse" } else { "forward" };
-        let (links, missing) = through_sky((scenario, group), crossing, direction)?;
+        let (links, mut missing) = through_sky((scenario, group), ends, direction)?;
         hops.extend(links);
+        if crossing.entry.ways.len() * crossing.landings.len() > 1 {
+            let [entry, landing] = [entry, landing].map(|node| topology.node(node).name);
+            missing.push(format!(
+                "constellation.{} (the choice of ground stations: always {entry} and {landing})",
+                group.name
+            ));
+        }
         for what in missing {
             if !left_out.contains(&what) {
                 left_out.push(what);
@@ -284,23 +295,24 @@ fn channel(topology: &Topology<'_>, link: LinkId) -> Result<Option<Channel>, Con
 /// Returns the links up to a constellation, between its satellites and down, and what they leave out.
 fn through_sky(
     (scenario, group): (&Scenario, &ConstellationGroup),
-    crossing: (u32, u32),
-    direction: &'static str,
+    ends: (u32, u32),
+    between: &'static str,
 ) -> Result<(Vec<Hop>, Vec<String>), PathError> {
-    let SkyLinks { up, between, down, left_out } = sky_as_links(scenario, group, crossing)
+    let SkyLinks { links, left_out } = sky_as_links(scenario, group, ends)
         .map_err(|error| TopologyError::Orbit { constellation: group.name.clone(), error })?;
-    let hop = |end: &str, direction, config| Hop {
-        link: format!("{}.{end}", group.name),
+    let hop = |(name, config): (&str, LinkConfig)| Hop {
+        link: format!("{}.{name}", group.name),
         group: group.name.clone(),
-        direction,
+        direction: match name {
+            "up" => "forward",
+            "down" => "reverse",
+            _ => between,
+        },
         config,
         channel: None,
         through_sky: true,
     };
-    let mut hops = vec![hop("up", "forward", up)];
-    hops.extend(between.map(|between| hop("between", direction, between)));
-    hops.push(hop("down", "reverse", down));
-    Ok((hops, left_out))
+    Ok((links.into_iter().map(hop).collect(), left_out))
 }
 
 #[cfg(test)]
@@ -343,6 +355,43 @@ mod tests {
         let path = Path::of(&scenario, At::Receiver).unwrap();
         let sky = ["up.forward", "between.forward", "down.reverse"].map(|end| format!("link.starlink.{end}"));
         assert_eq!(names(&path.down), [&["link.lease.forward".to_owned()][..], &sky].concat());
+    }
+
+    #[test]
+    fn a_satellite_has_no_link_to_itself_and_of_several_gateways_the_nearest_is_emulated() {
+        let text = include_str!("../../scenario/scenarios/leo-iridium.toml");
+        let more = r#"
+            [node.computer]
+            kind = "satellite"
+            satellite = "2-5"
+            [node.office]
+            [link.near]
+            between = ["boston", "office"]
+            rate = "1 Gbit/s"
+            delay-one-way = "1 ms"
+            [link.far]
+            between = ["berkeley", "office"]
+            rate = "1 Gbit/s"
+            delay-one-way = "20 ms"
+        "#;
+        let path = |to: &str, from: &str| {
+            let mut draft = bentpipe_scenario::Draft::parse("orbit.toml", &format!("{text}{more}")).unwrap();
+            draft.set(&format!("flow.bulk.from={from}")).unwrap();
+            draft.set(&format!("flow.bulk.to={to}")).unwrap();
+            Path::of(&draft.scenario().unwrap(), At::Sender).unwrap()
+        };
+        let Path { up, down, left_out, .. } = path("computer", "boston");
+        let between = |direction: &str| format!("link.iridium.between.{direction}");
+        assert_eq!(names(&up), ["link.iridium.up.forward".to_owned(), between("forward")]);
+        assert_eq!(names(&down), [between("reverse"), "link.iridium.down.reverse".to_owned()]);
+        assert!(matches!(down[0].config.delay_one_way, Schedule::Table { .. }) && left_out.is_empty());
+        let Path { up, left_out, .. } = path("computer", "office");
+        let sky = ["link.iridium.up.forward".to_owned(), between("forward")];
+        assert_eq!(names(&up), [&["link.near.forward".to_owned()][..], &sky].concat());
+        let always = |from, to| {
+            format!("constellation.iridium (the choice of ground stations: always {from} and {to})")
+        };
+        assert_eq!(left_out, [always("boston", "computer"), always("computer", "boston")]);
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub(crate) struct Coverage {
     angle_per_step: f64,
     /// Satellites in view of each station, in ascending order.
     in_view: Vec<Vec<Seen>>,
+    /// True for stations that no satellite may serve now.
+    out: Vec<bool>,
     /// Ring of pairs (station, satellite) to check again: entry `next` at the next step, and so on.
     deferred: Vec<Vec<(u32, Satellite)>>,
     next: usize,
@@ -68,6 +70,7 @@ impl Coverage {
             turned: grounds.clone(),
             grounds,
             in_view: vec![Vec::new(); stations.len()],
+            out: vec![false; stations.len()],
             stations: stations.to_vec(),
             earth,
             sine_of_mask: libm::sin(mask_deg.to_radians()),
@@ -82,6 +85,7 @@ impl Coverage {
     pub fn update(&mut self, now: Instant, positions: &[Vector], greenwich: f64) {
         for number in 0..self.stations.len() {
             self.turned[number] = self.ground_at(number, now).turned(greenwich);
+            self.out[number] = self.stations[number].is_out(now);
         }
         let due = std::mem::take(&mut self.deferred[self.next]);
         for station in 0..self.stations.len() {
@@ -125,14 +129,9 @@ impl Coverage {
         self.deferred[(self.next + steps) % MOST_STEPS].push((station, satellite));
     }
 
-    /// Returns the satellites in view of a station, in ascending order.
+    /// Returns the satellites in view of a station, in ascending order; none during an outage.
     pub fn in_view(&self, station: usize) -> &[Seen] {
-        &self.in_view[station]
-    }
-
-    /// True if no satellite may serve a station now.
-    pub fn is_out(&self, station: usize, now: Instant) -> bool {
-        self.stations[station].is_out(now)
+        if self.out[station] { &[] } else { &self.in_view[station] }
     }
 
     /// Returns the present position of a station.

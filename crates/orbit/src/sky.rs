@@ -1,5 +1,6 @@
 //! Serving satellites and paths of all stations, step by step.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use bentpipe_base::{Duration, Instant};
@@ -33,16 +34,27 @@ pub struct Rules {
 /// Next hop of a packet at a satellite.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hop {
-    /// Down to the ground station.
-    Ground,
+    /// Down to the ground station with this number.
+    Ground(usize),
     /// To another satellite.
     Satellite(Satellite),
+}
+
+/// End of a path.
+#[derive(Clone, PartialEq, Debug)]
+enum End {
+    /// A ground station.
+    Station,
+    /// A satellite that ends connections.
+    Satellite(Satellite),
+    /// The best of several stations, each with an additional length in km.
+    AnyOf(Vec<(usize, f64)>),
 }
 
 /// Path through the constellation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Path {
-    /// Length in km from station to station.
+    /// Length in km from end to end.
     pub distance_km: f64,
     /// Satellites on the path, at least one.
     pub satellites: Vec<Satellite>,
@@ -67,10 +79,12 @@ pub struct Sky<'a> {
     mesh: Mesh,
     /// Satellites that serve each station, with their distances in km.
     serving: Vec<Vec<(Satellite, f64)>>,
-    /// Paths to each station, with the time of their computation.
+    /// Ends of paths: the stations, then those added.
+    ends: Vec<End>,
+    /// Paths to each end, with the time of their computation.
     trees: Vec<(Option<Instant>, Tree)>,
-    /// State for handover by paths: the first satellite of the path between two stations, and the last satellites of the paths to
-    /// each station. Both are kept for this step and the previous one.
+    /// State for handover by paths: the first satellite of the path between two ends, and the last satellites of the paths to
+    /// each end. Both are kept for this step and the previous one.
     first: BTreeMap<(usize, usize), Satellite>,
     last: Vec<BTreeSet<Satellite>>,
     last_before: Vec<BTreeSet<Satellite>>,
@@ -109,13 +123,36 @@ impl<'a> Sky<'a> {
             coverage: Coverage::new(constellation, stations, rules.elevation_mask_deg, rules.step),
             mesh: Mesh::new(constellation, rules.grid.as_ref())?,
             serving: vec![Vec::new(); stations.len()],
-            trees: vec![(None, Tree::new(constellation.len())); stations.len()],
+            ends: Vec::new(),
+            trees: Vec::new(),
             first: BTreeMap::new(),
-            last: vec![BTreeSet::new(); stations.len()],
-            last_before: vec![BTreeSet::new(); stations.len()],
+            last: Vec::new(),
+            last_before: Vec::new(),
         };
+        for _ in stations {
+            sky.add_end(End::Station);
+        }
         sky.update()?;
         Ok(sky)
+    }
+
+    /// Adds a satellite as an end of paths. Returns its number; stations have the numbers before it.
+    pub fn add_satellite(&mut self, satellite: Satellite) -> usize {
+        self.add_end(End::Satellite(satellite))
+    }
+
+    /// Adds an end that is the best of several stations, each with an additional length in km: that from the station to a host, for
+    /// example. Returns the number of the end.
+    pub fn add_any_of(&mut self, stations: Vec<(usize, f64)>) -> usize {
+        self.add_end(End::AnyOf(stations))
+    }
+
+    fn add_end(&mut self, end: End) -> usize {
+        self.ends.push(end);
+        self.trees.push((None, Tree::new(self.constellation.len())));
+        self.last.push(BTreeSet::new());
+        self.last_before.push(BTreeSet::new());
+        self.ends.len() - 1
     }
 
     /// Advances to the next step.
@@ -137,10 +174,6 @@ impl<'a> Sky<'a> {
 
     /// Selects the satellites that serve a station: all for a gateway or if paths select them, else one of each shell.
     fn serve(&mut self, station: usize) -> Result<(), OrbitError> {
-        if self.coverage.is_out(station, self.now) {
-            self.serving[station].clear();
-            return Ok(());
-        }
         let seen = self.coverage.in_view(station).iter().copied();
         let usable = seen.filter_map(|seen| Some((self.shell_of(seen.satellite)?, seen)));
         let mut usable: Vec<(u32, Seen)> = usable.collect();
@@ -180,12 +213,8 @@ impl<'a> Sky<'a> {
     /// True if a bent-pipe satellite is also in view of a gateway.
     fn is_usable(&self, satellite: Satellite) -> bool {
         let seen_by = |station: usize| {
-            !self.coverage.is_out(station, self.now)
-                && self
-                    .coverage
-                    .in_view(station)
-                    .binary_search_by_key(&satellite, |seen| seen.satellite)
-                    .is_ok()
+            let in_view = self.coverage.in_view(station);
+            in_view.binary_search_by_key(&satellite, |seen| seen.satellite).is_ok()
         };
         self.rules.grid.is_some()
             || (0..self.gateways.len()).any(|station| self.gateways[station] && seen_by(station))
@@ -221,29 +250,26 @@ impl<'a> Sky<'a> {
         &self.serving[station]
     }
 
-    /// Returns number, elevation in degrees and distance in km of each satellite above a station's mask.
+    /// Returns number, elevation in degrees and distance in km of each satellite above a station's mask; none during an outage.
     pub fn in_view(&self, station: usize) -> impl Iterator<Item = (Satellite, f64, f64)> + '_ {
         let seen = self.coverage.in_view(station).iter();
         seen.map(|seen| (seen.satellite, libm::asin(seen.sine.min(1.0)).to_degrees(), seen.range_km))
     }
 
-    /// Returns the present path of least delay between two stations; `None` if one is not served, or no links join them.
+    /// Returns the present path of least delay between two ends, given by number; `None` if one is not served, or no links join them.
     pub fn path(&mut self, from: usize, to: usize) -> Option<Path> {
         let mut satellites = Vec::new();
         let distance_km = self.find_path(from, to, &mut satellites)?;
         Some(Path { distance_km, satellites })
     }
 
-    /// As [`Sky::path`], with the satellites in the caller's buffer. Returns the length in km.
+    /// As [`Sky::path`], with the satellites in the caller's buffer. Returns the length in km, that behind the last station included.
     pub fn find_path(&mut self, from: usize, to: usize, satellites: &mut Vec<Satellite>) -> Option<f64> {
         satellites.clear();
         self.refresh(to);
         let first = self.first_of(from, to)?;
         let tree = &self.trees[to].1;
-        let range = |station: usize, satellite: Satellite| {
-            self.serving[station].iter().find(|(serving, _)| *serving == satellite).map(|(_, range)| *range)
-        };
-        let mut distance_km = range(from, first)?;
+        let mut distance_km = self.range_km(from, first)?;
         let mut next = Some(first);
         while let Some(satellite) = next {
             debug_assert!(satellites.len() < self.positions.len(), "no path meets a satellite twice");
@@ -253,25 +279,49 @@ impl<'a> Sky<'a> {
                     distance_km += length_km;
                     other
                 }),
-                Towards::Ground | Towards::Nowhere => None,
+                Towards::End | Towards::Nowhere => None,
             };
         }
         if self.rules.handover.margin_km().is_none() {
-            return Some(range(from, first)? + tree.distance_km(first));
+            return Some(self.range_km(from, first)? + tree.distance_km(first));
         }
         let last = *satellites.last()?;
-        distance_km += range(to, last)?;
+        distance_km += self.range_km(to, last)?;
         self.first.insert((from, to), first);
         self.last[to].insert(last);
         Some(distance_km)
+    }
+
+    /// Returns the satellites at which paths of an end begin, with the length in km beyond each.
+    fn overhead(&self, end: usize) -> Cow<'_, [(Satellite, f64)]> {
+        match &self.ends[end] {
+            End::Station => Cow::Borrowed(&self.serving[end]),
+            End::Satellite(satellite) => Cow::Owned(vec![(*satellite, 0.0)]),
+            End::AnyOf(stations) => {
+                let mut least: BTreeMap<Satellite, f64> = BTreeMap::new();
+                for (station, further_km) in stations {
+                    for (satellite, range_km) in &self.serving[*station] {
+                        let known = least.entry(*satellite).or_insert(f64::INFINITY);
+                        *known = known.min(range_km + further_km);
+                    }
+                }
+                Cow::Owned(least.into_iter().collect())
+            }
+        }
+    }
+
+    /// Returns the length in km between an end and a satellite at which its paths begin.
+    fn range_km(&self, end: usize, satellite: Satellite) -> Option<f64> {
+        let overhead = self.overhead(end);
+        overhead.iter().find(|(one, _)| *one == satellite).map(|(_, range_km)| *range_km)
     }
 
     /// Returns the first satellite of the path of least delay. With a margin it is the previous step's, unless another saves
     /// more.
     fn first_of(&self, from: usize, to: usize) -> Option<Satellite> {
         let tree = &self.trees[to].1;
-        let lengths =
-            || self.serving[from].iter().map(|&(first, range)| (first, range + tree.distance_km(first)));
+        let overhead = self.overhead(from);
+        let lengths = || overhead.iter().map(|&(first, range)| (first, range + tree.distance_km(first)));
         let best = lengths().reduce(|best, one| if one.1 < best.1 { one } else { best })?;
         let margin_km = self.rules.handover.margin_km().unwrap_or(0.0);
         let before = self.first.get(&(from, to));
@@ -279,14 +329,29 @@ impl<'a> Sky<'a> {
         best.1.is_finite().then_some(kept.unwrap_or(best).0)
     }
 
-    /// Returns the present next hop of a satellite towards a station; `None` without a path.
+    /// Returns the present next hop of a satellite towards an end, given by number; `None` without a path, or if it is the end.
     pub fn next_hop(&mut self, satellite: Satellite, to: usize) -> Option<Hop> {
         self.refresh(to);
         match self.trees[to].1.towards(satellite) {
-            Towards::Ground => Some(Hop::Ground),
+            Towards::End => self.station_below(satellite, to).map(Hop::Ground),
             Towards::Link(id) => self.mesh.across(id, satellite).map(|(other, _)| Hop::Satellite(other)),
             Towards::Nowhere => None,
         }
+    }
+
+    /// Returns the station of an end to which a satellite sends down.
+    fn station_below(&self, satellite: Satellite, end: usize) -> Option<usize> {
+        let stations = match &self.ends[end] {
+            End::Station => return Some(end),
+            End::Satellite(_) => return None,
+            End::AnyOf(stations) => stations,
+        };
+        let length_km = |(station, further_km): &(usize, f64)| {
+            let range_km = self.range_km(*station, satellite)?;
+            Some((*station, range_km + further_km))
+        };
+        let lengths = stations.iter().filter_map(length_km);
+        lengths.reduce(|best, one| if one.1 < best.1 { one } else { best }).map(|(station, _)| station)
     }
 
     /// True if two satellites are linked now.
@@ -299,25 +364,24 @@ impl<'a> Sky<'a> {
         self.mesh.edges().filter(|(_, length_km)| length_km.is_finite()).map(|(ends, _)| ends)
     }
 
-    /// Updates the paths to a station.
-    fn refresh(&mut self, station: usize) {
-        let (found_at, tree) = &mut self.trees[station];
-        if *found_at == Some(self.now) {
+    /// Updates the paths to an end.
+    fn refresh(&mut self, end: usize) {
+        if self.trees[end].0 == Some(self.now) {
             return;
         }
-        *found_at = Some(self.now);
-        let before = &self.last_before[station];
+        let mut tree = std::mem::take(&mut self.trees[end].1);
+        let overhead = self.overhead(end);
+        let before = &self.last_before[end];
         match self.rules.handover.margin_km().filter(|_| !before.is_empty()) {
             // Other last satellites count as farther by the margin.
             Some(margin_km) => {
                 let farther =
                     |satellite: Satellite| if before.contains(&satellite) { 0.0 } else { margin_km };
-                let serving = self.serving[station].iter();
-                let seen: Vec<_> =
-                    serving.map(|&(satellite, range)| (satellite, range + farther(satellite))).collect();
-                tree.repair(&self.mesh, &seen);
+                let with_margin = overhead.iter().map(|&(one, range_km)| (one, range_km + farther(one)));
+                tree.repair(&self.mesh, &with_margin.collect::<Vec<_>>());
             }
-            None => tree.repair(&self.mesh, &self.serving[station]),
+            None => tree.repair(&self.mesh, &overhead),
         }
+        self.trees[end] = (Some(self.now), tree);
     }
 }

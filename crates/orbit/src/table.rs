@@ -7,7 +7,7 @@ use crate::error::OrbitError;
 use crate::planes::Satellite;
 use crate::sky::Sky;
 
-/// Path between two ground stations over time.
+/// Path between two ends over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PathTable {
     /// Time between consecutive delays.
@@ -34,7 +34,7 @@ impl PathTable {
     }
 }
 
-/// Computes the paths between pairs of stations, given by number, from now until `until`.
+/// Computes the paths between pairs of ends, given by their numbers in the sky, from now until `until`.
 ///
 /// # Errors
 /// [`OrbitError::Lost`] if the elements of a satellite are not valid at that time.

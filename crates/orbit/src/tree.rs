@@ -1,4 +1,4 @@
-//! Shortest paths to one station, repaired at each step.
+//! Shortest paths to one end, repaired at each step.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -6,14 +6,14 @@ use std::collections::BinaryHeap;
 use crate::mesh::{EdgeId, Mesh};
 use crate::planes::Satellite;
 
-/// Next hop of each satellite on its shortest path to a station.
+/// Next hop of each satellite on its shortest path to an end: a station, one of several, or a satellite.
 ///
 /// Between two steps lengths change little and paths rarely. Distances of the existing tree are computed again from the root
 /// outwards. Where a link then offers a shorter path, Dijkstra's search (1959) continues. The result equals a new search: all
 /// distances belong to existing paths, and no link offers a shorter one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
-    /// Distance to the station in km; infinite without a path.
+    /// Distance to the end in km; infinite without a path.
     distances_km: Vec<f64>,
     towards: Vec<Towards>,
     /// Satellites in an order in which each follows its next hop.
@@ -21,14 +21,14 @@ pub(crate) struct Tree {
     frontier: BinaryHeap<Reverse<Reached>>,
 }
 
-/// Next hop of a satellite towards the station.
+/// Next hop of a satellite towards the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Towards {
-    /// Down to the station.
-    Ground,
+    /// Down to a station, or nowhere because the satellite is the end.
+    End,
     /// Over a link between satellites.
     Link(EdgeId),
-    /// No path to the station.
+    /// No path to the end.
     Nowhere,
 }
 
@@ -63,11 +63,12 @@ impl Tree {
         }
     }
 
-    /// Updates the tree for the present lengths. `overhead` holds the satellites that serve the station, with distances in km.
+    /// Updates the tree for the present lengths. `overhead` holds the satellites at which paths to
+    /// the end leave the constellation, each once, with distances in km.
     pub fn repair(&mut self, mesh: &Mesh, overhead: &[(Satellite, f64)]) {
         let mut changed = self.measure(mesh, overhead);
         for &(satellite, range_km) in overhead {
-            changed |= self.offer(satellite, range_km, Towards::Ground);
+            changed |= self.offer(satellite, range_km, Towards::End);
         }
         for (id, ([a, b], length_km)) in mesh.edges().enumerate() {
             let link = Towards::Link(id as EdgeId);
@@ -97,9 +98,7 @@ impl Tree {
         for &satellite in &self.outwards {
             let distance_km = match self.towards[satellite as usize] {
                 Towards::Nowhere => continue,
-                Towards::Ground => {
-                    overhead.iter().find(|(one, _)| *one == satellite).map(|(_, range)| *range)
-                }
+                Towards::End => overhead.iter().find(|(one, _)| *one == satellite).map(|(_, range)| *range),
                 Towards::Link(id) => mesh
                     .across(id, satellite)
                     .map(|(next, length_km)| self.distances_km[next as usize] + length_km),
@@ -126,7 +125,7 @@ impl Tree {
         shorter
     }
 
-    /// Returns the distance of a satellite to the station in km; infinite without a path.
+    /// Returns the distance of a satellite to the end in km; infinite without a path.
     pub fn distance_km(&self, satellite: Satellite) -> f64 {
         self.distances_km[satellite as usize]
     }

@@ -2,8 +2,8 @@
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_orbit::{
-    Constellation, Grid, Handover, LIGHT_KM_PER_S, Listed, OrbitError, PathTable, Place, Rules, Shell, Sky,
-    Spread, Station, Vector, path_tables,
+    Constellation, Grid, Handover, Hop, LIGHT_KM_PER_S, Listed, OrbitError, PathTable, Place, Rules, Shell,
+    Sky, Spread, Station, Vector, path_tables,
 };
 
 const RULES: Rules = Rules {
@@ -136,13 +136,20 @@ fn sine_of_elevation(station: Vector, satellite: Vector) -> f64 {
     way.dot(station) / (way.length() * station.length())
 }
 
-/// Returns the shortest path length in km by Bellman-Ford.
+/// Returns the shortest path length in km between two stations by Bellman-Ford.
 fn bellman_ford(sky: &Sky<'_>, from: usize, to: usize) -> Option<f64> {
+    let distances = distances_km(sky, sky.serving(to));
+    let totals = sky.serving(from).iter().map(|&(first, range)| range + distances[first as usize]);
+    totals.filter(|total| total.is_finite()).reduce(f64::min)
+}
+
+/// Returns the distance in km of each satellite to the nearest of these `ends` of paths by Bellman-Ford.
+fn distances_km(sky: &Sky<'_>, ends: &[(u32, f64)]) -> Vec<f64> {
     let positions = sky.positions();
     let (planes, per_plane) = (SMALL.planes as usize, SMALL.per_plane as usize);
     let mut distances = vec![f64::INFINITY; positions.len()];
-    for &(satellite, range_km) in sky.serving(to) {
-        distances[satellite as usize] = range_km;
+    for &(satellite, range_km) in ends {
+        distances[satellite as usize] = distances[satellite as usize].min(range_km);
     }
     loop {
         let mut better = false;
@@ -162,8 +169,7 @@ fn bellman_ford(sky: &Sky<'_>, from: usize, to: usize) -> Option<f64> {
             }
         }
         if !better {
-            let totals = sky.serving(from).iter().map(|&(first, range)| range + distances[first as usize]);
-            return totals.filter(|total| total.is_finite()).reduce(f64::min);
+            return distances;
         }
     }
 }
@@ -196,6 +202,60 @@ fn what_is_repaired_and_what_sleeps_gives_what_brute_force_gives() {
             }
             sky.advance().unwrap();
         }
+    }
+}
+
+#[test]
+fn paths_to_satellites_and_to_the_best_of_several_stations_are_those_of_brute_force() {
+    let constellation = Constellation::of_shell(&SMALL).unwrap();
+    let south = Station { gateway: true, ..Station::new("south", -41.0, 150.0) };
+    let failing = Station { outages: vec![at(1_000)..at(1_200)], ..boston() };
+    let stations = [berkeley(), failing, south];
+    for handover in [Handover::Nearest, Handover::ShortestPath { margin: Duration::ZERO }] {
+        let rules = Rules { elevation_mask_deg: 12.0, handover, grid: Some(Grid::PLUS), ..RULES };
+        let mut sky = Sky::new(&constellation, &stations, rules).unwrap();
+        let satellite = sky.add_satellite(17);
+        let any = sky.add_any_of(vec![(1, 9_000.0), (2, 100.0)]);
+        let mut landed = [0, 0];
+        for _ in 0..400 {
+            let further =
+                |station: usize, km: f64| sky.serving(station).iter().map(move |one| (one.0, one.1 + km));
+            let ends: Vec<_> = further(1, 9_000.0).chain(further(2, 100.0)).collect();
+            let to_any = distances_km(&sky, &ends);
+            let to_satellite = distances_km(&sky, &[(17, 0.0)]);
+            let from_berkeley = |to: &[f64]| {
+                let totals = sky.serving(0).iter().map(|&(first, range)| range + to[first as usize]);
+                totals.fold(f64::INFINITY, f64::min)
+            };
+            let expected = [
+                from_berkeley(&to_satellite),
+                from_berkeley(&to_satellite),
+                from_berkeley(&to_any),
+                to_any[17],
+            ];
+            let pairs = [(0, satellite), (satellite, 0), (0, any), (satellite, any)];
+            for ((from, to), expected) in pairs.into_iter().zip(expected) {
+                let path = sky.path(from, to);
+                let found = path.as_ref().map_or(f64::INFINITY, |path| path.distance_km);
+                assert!(
+                    found == expected || (found - expected).abs() < 1e-6,
+                    "{from} {to}: {found}, {expected}"
+                );
+                let ends = path.map(|path| (path.satellites[0], *path.satellites.last().unwrap()));
+                assert!(
+                    ends.is_none_or(|(first, last)| [first, last].contains(&17) || (from, to) == (0, any))
+                );
+            }
+            assert_eq!(sky.next_hop(17, satellite), None);
+            let last = sky.path(0, any).and_then(|path| path.satellites.last().copied());
+            let hop = last.and_then(|last| sky.next_hop(last, any));
+            if let Some(hop) = hop {
+                let Hop::Ground(station) = hop else { panic!("{hop:?}") };
+                landed[station - 1] += 1;
+            }
+            sky.advance().unwrap();
+        }
+        assert!(landed.iter().all(|steps| *steps > 20), "{landed:?}");
     }
 }
 

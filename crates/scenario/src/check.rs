@@ -364,20 +364,24 @@ impl Checker<'_> {
     /// Checks the constellation: at most one, with valid orbits and reachable ground stations.
     fn constellations(&mut self) {
         let scenario = self.scenario;
-        let is_station = |node: &&NodeGroup| matches!(node.kind, NodeKind::GroundStation(_));
+        let is_station =
+            |node: &&NodeGroup| matches!(node.kind, NodeKind::GroundStation(_) | NodeKind::Satellite(_));
         for station in scenario.nodes.iter().filter(is_station).filter(|station| station.count > 1) {
             let (key, found) = (format!("node.{}.count", station.name), station.count.to_string());
-            self.mistake(key, found, "1: a ground station is one place");
+            self.mistake(key, found, "1: a ground station is one place, and a satellite is one host");
         }
         let stations = scenario.nodes.iter().filter(is_station).count();
         if stations > MOST_STATIONS {
-            return self.mistake("node".to_owned(), format!("{stations} ground stations"), "at most 1000");
+            let found = format!("{stations} ground stations and satellites");
+            return self.mistake("node".to_owned(), found, "at most 1000");
         }
         match scenario.constellations.as_slice() {
             [] => {
                 if let Some(station) = scenario.nodes.iter().find(is_station) {
                     let key = format!("node.{}.kind", station.name);
-                    self.mistake(key, "a ground station without satellites".to_owned(), "a constellation");
+                    let found =
+                        format!("a {} without a constellation", station.kind.name().replace('-', " "));
+                    self.mistake(key, found, "a constellation");
                 }
             }
             [group] if stations == 0 => {
@@ -427,7 +431,7 @@ impl Checker<'_> {
             return self.mistake(format!("{path}.planes"), found, "at most 100000 satellites");
         }
         let flies = group.fly(self.scenario.duration).and_then(|satellites| {
-            group.sky(&satellites, &self.scenario.ground_stations())?;
+            self.scenario.sky(group, &satellites)?;
             Ok(satellites)
         });
         match flies {

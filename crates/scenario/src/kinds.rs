@@ -16,6 +16,7 @@ const NODES: &[Kind] = &[
         "a router that relays the units of `petra` flows, by TCP to hosts and by STP between relay entities",
     ),
     ("ground-station", "a host or gateway with antennas to the satellites of a constellation"),
+    ("satellite", "a host on board of a satellite of the constellation"),
 ];
 
 /// Values of `flow.NAME.traffic.kind`.

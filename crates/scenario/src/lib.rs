@@ -62,8 +62,8 @@ pub use routing::{NextHop, RoutingTable};
 pub use series::{Deliveries, Recordings, Repeat, Series};
 pub use shared::shared_channel;
 pub use sky::{
-    ConstellationGroup, InFlight, Links, LinksFile, Moment, Orbits, Position, SkyLink, SkyLinks, SkyNode,
-    SkyPath, SkyPlan, Turn, sky_as_links, sky_paths,
+    ConstellationGroup, Crossing, Entry, Holder, InFlight, Landings, Links, LinksFile, Moment, Onward,
+    Orbits, Position, SkyLink, SkyLinks, SkyNode, SkyPath, SkyPlan, Turn, Way, sky_as_links, sky_paths,
 };
 pub use split::{Datapath, Opening, Side, Split};
 pub use suggest::did_you_mean;

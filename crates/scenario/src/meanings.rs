@@ -241,6 +241,10 @@ const KEYS: &[Meaning] = &[
     ("constellation.between", "Link from satellite to satellite"),
     // Nodes
     ("node.kind", "Function of the node"),
+    (
+        "node.satellite",
+        "Satellite of the constellation: its name (`plane-number` in a shell), catalogue number, or index from 0",
+    ),
     ("latitude", "Latitude, north positive"),
     ("longitude", "Longitude, east positive"),
     ("node.altitude", "Altitude above the sea"),

@@ -8,7 +8,7 @@ use bentpipe_cc::Algorithm;
 use bentpipe_mac::Access;
 use bentpipe_middlebox::MiddleboxConfig;
 use bentpipe_net::LinkConfig;
-use bentpipe_orbit::Station;
+use bentpipe_orbit::{Constellation, OrbitError, Satellite, Sky, Station};
 use bentpipe_tcp::Recovery;
 use bentpipe_traffic::{adaptive, browser, fetch, frames, mpeg, on_off, voice};
 use bentpipe_transports::Options;
@@ -114,6 +114,55 @@ impl Scenario {
         self.nodes.iter().filter_map(station).collect()
     }
 
+    /// Returns the nodes that are satellites, with the names of their satellites, in the order of the nodes.
+    pub fn satellite_names(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.nodes.iter().filter_map(|node| match &node.kind {
+            NodeKind::Satellite(satellite) => Some((node.name.as_str(), satellite.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Returns the satellites that end connections, in the order of the nodes.
+    ///
+    /// # Errors
+    /// [`OrbitError::Impossible`] with a node's name for an unknown satellite, or one that another node has.
+    pub fn satellite_hosts(&self, constellation: &Constellation) -> Result<Vec<Satellite>, OrbitError> {
+        let mut hosts = Vec::new();
+        for (node, satellite) in self.satellite_names() {
+            let refused = |accepted| {
+                let place = format!("{node}.satellite");
+                Err(OrbitError::Impossible { place, found: format!("\"{satellite}\""), accepted })
+            };
+            let Some(host) = constellation.find(satellite) else {
+                return refused(
+                    "the name of a satellite that flies, its catalogue number, or its index from 0",
+                );
+            };
+            if hosts.contains(&host) {
+                return refused("a satellite of which no other node is the host");
+            }
+            hosts.push(host);
+        }
+        Ok(hosts)
+    }
+
+    /// Returns the view of a constellation at time zero. Ends of its paths are the ground stations, then the satellites that end
+    /// connections.
+    ///
+    /// # Errors
+    /// If a rule, a station or a satellite is invalid.
+    pub fn sky<'a>(
+        &self,
+        group: &ConstellationGroup,
+        constellation: &'a Constellation,
+    ) -> Result<Sky<'a>, OrbitError> {
+        let mut sky = group.sky(constellation, &self.ground_stations())?;
+        for satellite in self.satellite_hosts(constellation)? {
+            sky.add_satellite(satellite);
+        }
+        Ok(sky)
+    }
+
     /// Makes a scenario with default values, of which only the name is known.
     pub(crate) fn unread(name: &str) -> Self {
         Self {
@@ -132,8 +181,8 @@ impl Scenario {
     }
 }
 
-/// Routing method. The route is the path with the fewest links; a path through a constellation counts as one. At a tie, the least
-/// delay decides.
+/// Routing method. The route is the path with the fewest links; at a tie, the least delay decides. Packets cross a constellation
+/// only if no path on the ground leads to their destination, on the path of least delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Routing {
     /// Constant routes, regardless of outages.
@@ -151,6 +200,8 @@ pub enum NodeKind {
     Router,
     /// A ground station. It ends connections, forwards packets, and reaches other stations through a constellation.
     GroundStation(Position),
+    /// A satellite of this name that ends connections.
+    Satellite(String),
     /// A router that also processes packets.
     Middlebox(MiddleboxConfig),
     /// A split-connection PEP (RFC 3135 section 2.4). It terminates passing TCP connections and opens new ones; it forwards other
@@ -192,7 +243,7 @@ impl NodeKind {
 
     /// True if connections can begin or end at the node.
     pub fn ends_connections(&self) -> bool {
-        matches!(self, Self::Host | Self::GroundStation(_))
+        matches!(self, Self::Host | Self::GroundStation(_) | Self::Satellite(_))
     }
 
     /// Returns the name of the kind in scenarios.
@@ -201,6 +252,7 @@ impl NodeKind {
             Self::Host => "host",
             Self::Router => "router",
             Self::GroundStation(_) => "ground-station",
+            Self::Satellite(_) => "satellite",
             Self::Middlebox(config) => config.name(),
             Self::Proxy(_) => "proxy",
             Self::BundleRouter(_) => "bundle-router",

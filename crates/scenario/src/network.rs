@@ -56,10 +56,11 @@ fn neighbours(scenario: &Scenario) -> HashMap<Hop<'_>, Vec<Hop<'_>>> {
     let count =
         |name: &str| scenario.nodes.iter().find(|group| group.name == name).map_or(1, |group| group.count);
     let stations = || {
-        let stations = scenario.nodes.iter().filter(|group| matches!(group.kind, NodeKind::GroundStation(_)));
+        let is_end = |kind: &NodeKind| matches!(kind, NodeKind::GroundStation(_) | NodeKind::Satellite(_));
+        let stations = scenario.nodes.iter().filter(move |group| is_end(&group.kind));
         stations.map(|group| (group.name.as_str(), 0))
     };
-    // A constellation connects all of its ground stations.
+    // A constellation connects all of its ground stations and satellites.
     for (near, far) in stations().flat_map(|near| stations().map(move |far| (near, far))) {
         neighbours.entry(near).or_default().extend((near != far).then_some(far));
     }

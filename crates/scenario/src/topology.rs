@@ -12,7 +12,7 @@ use bentpipe_orbit::OrbitError;
 
 use crate::members::{LinkId, Members, Name, NodeId};
 use crate::model::{LinkGroup, NodeGroup, NodeKind, Scenario};
-use crate::sky::{ConstellationGroup, SkyNode, SkyPlan, shared_plan};
+use crate::sky::{ConstellationGroup, Crossing, Entry, Landings, SkyNode, SkyPlan, Way, shared_plan};
 
 /// Reason why a scenario has no graph.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -36,16 +36,16 @@ pub enum TopologyError {
         /// Error of the orbits.
         error: OrbitError,
     },
-    /// Two ground stations that never have a path through the constellation.
+    /// Two nodes that never have a path through the constellation.
     #[error(
         "constellation.{constellation}: found no path from {from} to {to} at any time, accepted: an elevation-mask, orbits and places that give one"
     )]
     NeverJoined {
         /// Name of the constellation.
         constellation: String,
-        /// Ground station at which packets enter.
+        /// Node at which packets enter.
         from: String,
-        /// Ground station at which packets leave.
+        /// Nearest ground station at which packets leave, or their satellite.
         to: String,
     },
     /// The two node groups of a link group cannot be paired.
@@ -111,17 +111,20 @@ pub struct Graph {
     into_ends: Vec<u32>,
     /// True for nodes that forward packets.
     forwards: Vec<bool>,
-    /// Ground stations in the order of the nodes. A constellation connects all of them.
-    pub stations: Vec<NodeId>,
+    /// Ends of paths through the constellation: ground stations in the order of the nodes, then satellites that end connections. A
+    /// constellation connects all of them.
+    pub sky_ends: Vec<NodeId>,
+    /// Ways into the constellation of nodes that may choose between several next hops, in the order of the ends.
+    choices: BTreeMap<NodeId, Vec<Way>>,
 }
 
 /// Next hops of all nodes on their shortest routes to one node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tree {
-    /// Next hop of each node; [`NOWHERE`] at the root and without a path, [`THROUGH_SKY`] into the constellation.
+    /// Next hop of each node; [`NOWHERE`] at the root and without a path, [`THROUGH_SKY`] where the plan of the constellation has it.
     pub next_hops: Vec<LinkId>,
-    /// Ground station at which packets leave the constellation, by its number in [`Graph::stations`].
-    pub landing: Option<u32>,
+    /// Ends of the constellation at which packets leave it.
+    pub landings: Landings,
 }
 
 /// A link direction in the route search.
@@ -150,7 +153,7 @@ pub struct Edge<'a> {
 
 /// Next hop of a node without a path.
 pub const NOWHERE: LinkId = LinkId::MAX;
-/// Next hop of a ground station that sends through the constellation.
+/// Next hop of a node that the plan of the constellation determines: up from a ground station, or towards one of several.
 pub const THROUGH_SKY: LinkId = LinkId::MAX - 1;
 
 /// Names of the two directions, indexed by the last bit of the link number.
@@ -192,14 +195,21 @@ impl<'a> Topology<'a> {
             }
             topology.nodes.push(Members { first, count, group });
             graph.forwards.resize((first + count) as usize, group.kind.forwards());
-            if matches!(group.kind, NodeKind::GroundStation(_)) {
-                graph.stations.push(first);
-            }
         }
+        let of_kind = |wanted: fn(&NodeKind) -> bool| {
+            topology
+                .nodes
+                .iter()
+                .filter(move |members| wanted(&members.group.kind))
+                .map(|members| members.first)
+        };
+        graph.sky_ends.extend(of_kind(|kind| matches!(kind, NodeKind::GroundStation(_))));
+        graph.sky_ends.extend(of_kind(|kind| matches!(kind, NodeKind::Satellite(_))));
         for group in &scenario.links {
             topology.add_links(&mut graph, group)?;
         }
         graph.collect_into();
+        graph.find_choices();
         topology.graph = Arc::new(graph);
         for group in &scenario.constellations {
             topology.add_sky(scenario, group)?;
@@ -276,7 +286,7 @@ impl<'a> Topology<'a> {
         // A scenario of zero duration has no path at any time; this is not an error.
         let never = plan.never.first().filter(|_| !scenario.duration.is_zero());
         if let Some(&(from, to)) = never {
-            let (from, to) = (self.station_name(from).to_string(), self.station_name(to).to_string());
+            let (from, to) = (self.node(from).name.to_string(), self.end_name(to).to_string());
             return Err(TopologyError::NeverJoined { constellation: constellation.clone(), from, to });
         }
         let satellites = group.fly(scenario.duration).map_err(refused)?;
@@ -284,12 +294,12 @@ impl<'a> Topology<'a> {
         let mut graph = Graph::clone(&self.graph);
         for link in &plan.links {
             let [near, far] = link.ends.map(|end| match end {
-                SkyNode::Station(station) => self.station_name(station),
+                SkyNode::Station(station) => self.end_name(station),
                 SkyNode::Satellite(satellite) => Name::alone(satellites.name(satellite)),
             });
             let name = format!("{constellation}.{near}~{far}");
             let configs = link.configs(group);
-            let [near, far] = link.ends.map(|end| plan.node(end, &graph.stations, first));
+            let [near, far] = link.ends.map(|end| plan.node(end, &graph.sky_ends, first));
             graph.ends.push([near, far]);
             self.sky_links.push(SkyEdge { name, group: constellation, configs });
         }
@@ -303,13 +313,12 @@ impl<'a> Topology<'a> {
         Ok(())
     }
 
-    fn station_name(&self, station: u32) -> Name<'_> {
-        self.node(self.graph.stations[station as usize]).name
+    fn end_name(&self, end: u32) -> Name<'_> {
+        self.node(self.graph.sky_ends[end as usize]).name
     }
 
-    /// Returns the pairs of ground stations, by number, at which packets enter and leave the constellation. Each pair occurs
-    /// once.
-    fn crossings(&mut self, scenario: &Scenario) -> Result<Vec<(u32, u32)>, TopologyError> {
+    /// Returns the ways of the flows' packets through the constellation, each once.
+    fn crossings(&mut self, scenario: &Scenario) -> Result<Vec<Crossing>, TopologyError> {
         let mut crossings = BTreeSet::new();
         for flow in &scenario.flows {
             let user = || format!("flow.{}", flow.name);
@@ -317,11 +326,30 @@ impl<'a> Topology<'a> {
             for index in 0..flow.count {
                 let from = from.start + index % from.len() as NodeId;
                 let to = to.start + index % to.len() as NodeId;
-                crossings.extend(self.crossing(from, to));
-                crossings.extend(self.crossing(to, from));
+                crossings.extend(self.crossings_between(from, to));
+                crossings.extend(self.crossings_between(to, from));
             }
         }
         Ok(crossings.into_iter().collect())
+    }
+
+    /// Returns the ways of packets from one node to another through the constellation, one for each node that decides about them.
+    fn crossings_between(&mut self, from: NodeId, to: NodeId) -> Vec<Crossing> {
+        let tree = self.tree(to);
+        let landings = tree.landings.clone();
+        let graph = &self.graph;
+        let mut found: Vec<Crossing> = Vec::new();
+        let mut open = vec![from];
+        while let Some(node) = open.pop() {
+            let Some(node) = graph.entry(&self.trees[&to], node) else { continue };
+            if found.iter().any(|crossing| crossing.entry.node == node) {
+                continue;
+            }
+            let ways = graph.ways(node);
+            open.extend(ways.iter().filter_map(|way| way.link).map(|link| graph.hop(link).to));
+            found.push(Crossing { entry: Entry { node, ways }, landings: landings.clone() });
+        }
+        found
     }
 
     /// Returns the nodes of a group that `user` names.
@@ -358,12 +386,18 @@ impl<'a> Topology<'a> {
         Ok(())
     }
 
-    /// Returns the ground stations, by number, at which packets between two nodes enter and leave the constellation. `None` for a
-    /// path on the ground.
-    pub fn crossing(&mut self, from: NodeId, to: NodeId) -> Option<(u32, u32)> {
+    /// Returns the way of packets from one node to another through the constellation. `None` for a path on the ground.
+    pub fn crossing(&mut self, from: NodeId, to: NodeId) -> Option<Crossing> {
+        self.tree(to);
+        let tree = &self.trees[&to];
+        let node = self.graph.entry(tree, from)?;
+        Some(Crossing { entry: Entry { node, ways: self.graph.ways(node) }, landings: tree.landings.clone() })
+    }
+
+    /// Returns the next hops to a node over all links.
+    fn tree(&mut self, root: NodeId) -> &Tree {
         let graph = &self.graph;
-        let tree = self.trees.entry(to).or_insert_with(|| graph.tree(to, |_| true));
-        graph.crossing(tree, from)
+        self.trees.entry(root).or_insert_with(|| graph.tree(root, |_| true))
     }
 
     /// Frees the memory of the route search; later calls compute it again.
@@ -377,12 +411,13 @@ impl<'a> Topology<'a> {
     }
 
     /// Appends the links of the shortest route to `route`, without those through the constellation. The route has the fewest
-    /// hops, then the least delay, then the links named first. Hosts do not forward. Returns false without a route.
+    /// hops, then the least delay, then the links named first. Hosts do not forward. Of several ground stations the nearest one counts.
+    /// Returns false without a route.
     pub fn route(&mut self, from: NodeId, to: NodeId, route: &mut Vec<LinkId>) -> bool {
         // A node with one link has its neighbour's routes plus that link: one tree per neighbour is enough.
         let graph = &self.graph;
         let (root, last) = match *graph.leading_to(to) {
-            [only] => (graph.hop(only).from, Some(only)),
+            [only] if !graph.sky_ends.contains(&to) => (graph.hop(only).from, Some(only)),
             _ => (to, None),
         };
         if root != from && last.is_some() && !graph.forwards[root as usize] {
@@ -393,10 +428,17 @@ impl<'a> Topology<'a> {
         while node != root {
             match tree.next_hops[node as usize] {
                 NOWHERE => return false,
-                THROUGH_SKY => {
-                    let landing = tree.landing.expect("who sends through the sky has a place to land");
-                    node = graph.stations[landing as usize];
-                }
+                THROUGH_SKY => match graph.nearest(node) {
+                    Some(link) => {
+                        route.push(link);
+                        node = graph.hop(link).to;
+                    }
+                    None => {
+                        let nearest = tree.landings.iter().min_by_key(|(_, delay)| *delay);
+                        let (landing, _) = nearest.expect("who sends through the sky has a place to land");
+                        node = graph.sky_ends[*landing as usize];
+                    }
+                },
                 link => {
                     route.push(link);
                     node = graph.hop(link).to;
@@ -438,56 +480,113 @@ impl Graph {
         self.into = into;
     }
 
-    /// Computes every node's next hop on its shortest route to `root` over `usable` links (Dijkstra 1959, backwards). It is
-    /// [`NOWHERE`] at the root and without a route. A path through a constellation counts as one hop, and ends at the ground
-    /// station nearest to the root.
+    /// Computes every node's next hop on its shortest route to `root` over `usable` links. It is [`NOWHERE`] at the root and
+    /// without a route. Packets cross the constellation only if no path on the ground leads to the root.
     pub fn tree(&self, root: NodeId, usable: impl Fn(LinkId) -> bool) -> Tree {
-        let mut landing = None;
-        let mut next_hop = vec![NOWHERE; self.forwards.len()];
-        let mut costs = vec![(u32::MAX, u64::MAX); self.forwards.len()];
-        let mut frontier = BinaryHeap::from([Reverse(((0, 0), root))]);
-        costs[root as usize] = (0, 0);
+        let Search { mut next_hops, costs } = self.search([root], &usable);
+        let is_reached = |node: NodeId| costs[node as usize] != UNREACHED;
+        let reached = (0..).zip(&self.sky_ends).filter(|(_, node)| is_reached(**node));
+        let reached: Vec<(u32, u64)> = reached.map(|(end, node)| (end, costs[*node as usize].1)).collect();
+        let least = reached.iter().map(|(_, delay)| *delay).min().unwrap_or(0);
+        let further = |(end, delay)| (end, Duration::from_nanos(delay - least));
+        let landings: Landings = reached.into_iter().map(further).collect();
+        if !landings.is_empty() {
+            let others = || self.sky_ends.iter().copied().filter(|node| !is_reached(*node));
+            let beyond = self.search(others(), &usable);
+            for (node, link) in (0..).zip(beyond.next_hops).filter(|(node, _)| !is_reached(*node)) {
+                let chooses = link != NOWHERE && self.choices.contains_key(&node);
+                next_hops[node as usize] = if chooses { THROUGH_SKY } else { link };
+            }
+            others().for_each(|node| next_hops[node as usize] = THROUGH_SKY);
+        }
+        Tree { next_hops, landings }
+    }
+
+    /// Finds the shortest routes to the nearest of these nodes (Dijkstra 1959, backwards).
+    fn search(&self, roots: impl IntoIterator<Item = NodeId>, usable: &impl Fn(LinkId) -> bool) -> Search {
+        let mut next_hops = vec![NOWHERE; self.forwards.len()];
+        let mut costs = vec![UNREACHED; self.forwards.len()];
+        let mut frontier = BinaryHeap::new();
+        for root in roots {
+            costs[root as usize] = (0, 0);
+            frontier.push(Reverse(((0, 0), root)));
+        }
         while let Some(Reverse((cost, node))) = frontier.pop() {
-            let forwards = node == root || self.forwards[node as usize];
+            let forwards = cost.0 == 0 || self.forwards[node as usize];
             if cost > costs[node as usize] || !forwards {
                 continue;
             }
-            let links = self.leading_to(node).iter().copied().filter(|link| usable(*link));
-            let over_links = links.map(|link| (link, self.hop(link).from, self.delay_one_way(link)));
-            let station = self.stations.iter().position(|station| *station == node);
-            let lands = landing.is_none().then_some(station).flatten();
-            landing = landing.or(lands.map(|station| station as u32));
-            let takers = lands.map_or(&[][..], |_| &self.stations).iter().filter(|station| **station != node);
-            let over_sky = takers.map(|from| (THROUGH_SKY, *from, Duration::ZERO));
-            for (link, from, delay_one_way) in over_links.chain(over_sky) {
-                let from = from as usize;
-                let further = (cost.0 + 1, cost.1.saturating_add(delay_one_way.as_nanos()));
-                if further < costs[from] {
-                    costs[from] = further;
-                    next_hop[from] = link;
-                    frontier.push(Reverse((further, from as NodeId)));
+            for &link in self.leading_to(node).iter().filter(|link| usable(**link)) {
+                let from = self.hop(link).from;
+                let delay_one_way = self.delay_one_way(link).as_nanos();
+                let further = (cost.0 + 1, cost.1.saturating_add(delay_one_way));
+                if further < costs[from as usize] {
+                    costs[from as usize] = further;
+                    next_hops[from as usize] = link;
+                    frontier.push(Reverse((further, from)));
                 }
             }
         }
-        Tree { next_hops: next_hop, landing }
+        Search { next_hops, costs }
     }
 
-    /// Returns the ground stations, by number, where packets from a node enter and leave the constellation. `None` for a path on
-    /// the ground.
-    fn crossing(&self, tree: &Tree, from: NodeId) -> Option<(u32, u32)> {
+    /// Returns the first node on the route from a node at which the plan of the constellation determines the next hop. `None` for a
+    /// path on the ground.
+    fn entry(&self, tree: &Tree, from: NodeId) -> Option<NodeId> {
         let mut node = from;
         loop {
             match tree.next_hops[node as usize] {
                 NOWHERE => return None,
-                THROUGH_SKY => {
-                    let entry = self.stations.iter().position(|station| *station == node)?;
-                    return Some((entry as u32, tree.landing?));
-                }
+                THROUGH_SKY => return Some(node),
                 link => node = self.hop(link).to,
             }
         }
     }
+
+    /// Returns the ways into the constellation of a node at which packets enter it, or which chooses between several ends.
+    fn ways(&self, node: NodeId) -> Vec<Way> {
+        let own = || self.sky_ends.iter().position(|end| *end == node);
+        let known = self.choices.get(&node).cloned();
+        known.unwrap_or_else(|| {
+            own().map(|end| Way { end: end as u32, ..Way::default() }).into_iter().collect()
+        })
+    }
+
+    /// Returns the link from a node towards the nearest end of the constellation; `None` at such an end.
+    fn nearest(&self, node: NodeId) -> Option<LinkId> {
+        self.choices.get(&node)?.iter().min_by_key(|way| way.delay_one_way)?.link
+    }
+
+    /// Finds the nodes with several next hops towards the ends of the constellation.
+    fn find_choices(&mut self) {
+        let mut choices: BTreeMap<NodeId, Vec<Way>> = BTreeMap::new();
+        for (end, &root) in (0..).zip(&self.sky_ends) {
+            let Search { next_hops, costs } = self.search([root], &|_| true);
+            for (node, (cost, next_hop)) in (0..).zip(costs.into_iter().zip(next_hops)) {
+                // A node with one link has one next hop.
+                let may_choose = node == root || self.leading_to(node).len() > 1;
+                if cost != UNREACHED && may_choose {
+                    let link = (node != root).then_some(next_hop);
+                    let delay_one_way = Duration::from_nanos(cost.1);
+                    choices.entry(node).or_default().push(Way { end, delay_one_way, link });
+                }
+            }
+        }
+        choices.retain(|_, ways| ways.iter().any(|way| way.link != ways[0].link));
+        self.choices = choices;
+    }
 }
+
+/// Shortest routes to the nearest of several nodes.
+struct Search {
+    /// Next hop of each node; [`NOWHERE`] at the nodes searched for and without a route.
+    next_hops: Vec<LinkId>,
+    /// Number of links, then delay in nanoseconds.
+    costs: Vec<(u32, u64)>,
+}
+
+/// Cost of a node without a route.
+const UNREACHED: (u32, u64) = (u32::MAX, u64::MAX);
 
 #[cfg(test)]
 mod tests {

@@ -167,8 +167,34 @@ fn a_sky_that_cannot_be() {
     let lonely = "duration = \"1 s\"\n[node.here]\nkind = \"ground-station\"\nlatitude = \"1 deg\"\nlongitude = \"1 deg\"";
     assert_eq!(
         read(lonely).unwrap_err(),
-        "world.toml:3:8: node.here.kind: found a ground station without satellites, accepted: a constellation"
+        "world.toml:3:8: node.here.kind: found a ground station without a constellation, accepted: a constellation"
     );
+}
+
+#[test]
+fn a_satellite_that_cannot_be_a_host() {
+    let message = |node: &str| {
+        let text = format!("{SKY}\n[node.computer]\nkind = \"satellite\"\n{node}");
+        read(&text.replace("to = \"there\"", "to = \"computer\"")).map(drop).unwrap_err()
+    };
+    let accepted = "the name of a satellite that flies, its catalogue number, or its index from 0";
+    assert_eq!(
+        message("satellite = \"72-0\""),
+        format!("world.toml:27:13: node.computer.satellite: found \"72-0\", accepted: {accepted}")
+    );
+    assert_eq!(
+        message("satellite = \"3-1\"\n[node.other]\nkind = \"satellite\"\nsatellite = \"67\""),
+        "world.toml:30:13: node.other.satellite: found \"67\", accepted: a satellite of which no other node is the host"
+    );
+    let count = message("satellite = \"3-1\"\ncount = 2");
+    assert!(
+        count.contains("node.computer.count: found 2, accepted: 1: a ground station is one place"),
+        "{count}"
+    );
+    assert!(message("").contains("node.computer.satellite"));
+    let alone = "duration = \"1 s\"\n[node.computer]\nkind = \"satellite\"\nsatellite = \"3-1\"\n";
+    let found = "node.computer.kind: found a satellite without a constellation, accepted: a constellation";
+    assert!(read(alone).unwrap_err().contains(found));
 }
 
 #[test]

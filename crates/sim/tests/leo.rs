@@ -228,3 +228,176 @@ fn eight_uploads_over_starlink_fill_the_queue_and_one_does_not() {
     assert!(down[0] < idle[0] + 20.0 && one[0] < idle[0] + 20.0, "{down:?}, {one:?}");
     assert!((idle[0] + 50.0..idle[0] + 150.0).contains(&eight[0]) && eight[1] < 500.0, "{eight:?}");
 }
+
+/// Several gateways in front of an office, one of which fails, and a computer in orbit.
+const GATEWAYS: &str = r#"
+    duration = "30 min"
+    [constellation.iridium]
+    kind = "walker-star"
+    altitude = "780 km"
+    inclination = "86.4 deg"
+    planes = 6
+    satellites-per-plane = 11
+    plane-separation = "31.6 deg"
+    elevation-mask = "8.2 deg"
+    ground = { rate = "1 Gbit/s" }
+    between = { rate = "10 Gbit/s" }
+    [node.ship]
+    kind = "ground-station"
+    latitude = "45 deg"
+    longitude = "-40 deg"
+    [node.boston]
+    kind = "ground-station"
+    latitude = "42.3 deg"
+    longitude = "-71.1 deg"
+    gateway = true
+    outages = [["300 s", "600 s"]]
+    [node.lisbon]
+    kind = "ground-station"
+    latitude = "38.7 deg"
+    longitude = "-9.1 deg"
+    gateway = true
+    [node.office]
+    [node.computer]
+    kind = "satellite"
+    satellite = "2-5"
+    [link.west]
+    between = ["boston", "office"]
+    rate = "10 Gbit/s"
+    delay-one-way = "5 ms"
+    [link.east]
+    between = ["lisbon", "office"]
+    rate = "10 Gbit/s"
+    delay-one-way = "7 ms"
+    [flow.pings]
+    from = "office"
+    to = "ship"
+    traffic = { kind = "pages", page = "1 segment", idle = "1 s", fresh-connection = false }
+    tcp = { delayed-ack = "off" }
+"#;
+
+/// Iridium's orbits, calculated apart from the simulator, at a time in seconds.
+struct Orbits {
+    at_s: f64,
+    satellites: Vec<[f64; 3]>,
+}
+
+/// A distance to a satellite, by its number: plane times 11 plus number in the plane.
+type Above = (usize, f64);
+
+impl Orbits {
+    fn new(at_s: f64) -> Self {
+        let radius = 6378.0_f64 + 780.0;
+        let turned = at_s * (398_601.2 / radius.powi(3)).sqrt();
+        let (sin_i, cos_i) = 86.4_f64.to_radians().sin_cos();
+        let satellite = |number: u32| {
+            let (sin, cos) = (f64::from(number % 11) / 11.0 * std::f64::consts::TAU + turned).sin_cos();
+            let (sin_node, cos_node) = (f64::from(number / 11) * 31.6).to_radians().sin_cos();
+            let (x, y) = (cos, sin * cos_i);
+            [x * cos_node - y * sin_node, x * sin_node + y * cos_node, sin * sin_i].map(|part| part * radius)
+        };
+        Self { at_s, satellites: (0..66).map(satellite).collect() }
+    }
+
+    fn apart(a: [f64; 3], b: [f64; 3]) -> f64 {
+        (0..3).map(|axis| (a[axis] - b[axis]).powi(2)).sum::<f64>().sqrt()
+    }
+
+    /// Satellites above the mask of a station, the nearest first.
+    fn above(&self, latitude: f64, longitude: f64) -> Vec<Above> {
+        let (sin, cos) = latitude.to_radians().sin_cos();
+        let (sin_east, cos_east) = (longitude + 360.0 * self.at_s / 86_164.0).to_radians().sin_cos();
+        let here = [cos * cos_east, cos * sin_east, sin].map(|part| part * 6378.0);
+        let mut above: Vec<Above> = Vec::new();
+        for (number, satellite) in self.satellites.iter().enumerate() {
+            let range = Self::apart(here, *satellite);
+            let up: f64 = (0..3).map(|axis| (satellite[axis] - here[axis]) * here[axis] / 6378.0).sum();
+            above.extend((up / range > 8.2_f64.to_radians().sin()).then_some((number, range)));
+        }
+        above.sort_by(|a, b| a.1.total_cmp(&b.1));
+        above
+    }
+
+    /// Shortest length from one of the first satellites to one of the last ones.
+    fn shortest(&self, first: &[Above], last: &[Above]) -> f64 {
+        let mut lengths = vec![f64::INFINITY; 66];
+        for &(number, range) in last {
+            lengths[number] = lengths[number].min(range);
+        }
+        for _ in 0..66 {
+            for a in 0..66 {
+                let ahead = a / 11 * 11 + (a + 1) % 11;
+                for b in [Some(ahead), (a < 55).then_some(a + 11)].into_iter().flatten() {
+                    let apart = Self::apart(self.satellites[a], self.satellites[b]);
+                    lengths[a] = lengths[a].min(lengths[b] + apart);
+                    lengths[b] = lengths[b].min(lengths[a] + apart);
+                }
+            }
+        }
+        first.iter().map(|(number, range)| range + lengths[*number]).fold(f64::INFINITY, f64::min)
+    }
+}
+
+/// Mean round trip in seconds over a run of `GATEWAYS`, given the one-way length in km at each step.
+fn mean_round_trip(length_km: impl Fn(&Orbits) -> f64) -> f64 {
+    let lengths: Vec<f64> = (0..180).map(|step| length_km(&Orbits::new(f64::from(step) * 10.0))).collect();
+    2.0 * lengths.iter().sum::<f64>() / lengths.len() as f64 / 299_792.458
+}
+
+fn pinged(changes: &[&str]) -> Outcome {
+    let mut draft = Draft::parse("gateways.toml", GATEWAYS).unwrap();
+    changes.iter().for_each(|change| draft.set(change).unwrap());
+    verified(&draft.scenario().unwrap_or_else(|error| panic!("{error}")))
+}
+
+#[test]
+fn traffic_changes_to_the_best_gateway_as_satellites_move_and_when_one_fails() {
+    let km = |ms: f64| ms * 299.792_458;
+    let gateways = |orbits: &Orbits| {
+        let fails = (300.0..600.0).contains(&orbits.at_s);
+        let boston = if fails { Vec::new() } else { orbits.above(42.3, -71.1) };
+        let further = |above: Vec<Above>, ms| above.into_iter().map(move |one| (one.0, one.1 + km(ms)));
+        [further(boston, 5.0).collect::<Vec<_>>(), further(orbits.above(38.7, -9.1), 7.0).collect()]
+    };
+    let ship = |orbits: &Orbits| vec![orbits.above(45.0, -40.0)[0]];
+    let best = mean_round_trip(|orbits| orbits.shortest(&ship(orbits), &gateways(orbits).concat()));
+    let lisbon = mean_round_trip(|orbits| orbits.shortest(&ship(orbits), &gateways(orbits)[1]));
+    assert!(best < 0.98 * lisbon, "{best} and {lisbon}: the gateways differ");
+    let over_boston = |step: &u32| {
+        let orbits = Orbits::new(f64::from(*step) * 10.0);
+        let [boston, lisbon] = gateways(&orbits).map(|gateway| orbits.shortest(&ship(&orbits), &gateway));
+        boston < lisbon
+    };
+    let share_of_boston = (0..180).filter(over_boston).count() as f64 / 180.0;
+    assert!((0.1..0.9).contains(&share_of_boston), "{share_of_boston}");
+    for changes in [&[][..], &["flow.pings.from=ship", "flow.pings.to=office"]] {
+        let outcome = pinged(changes);
+        let completion = outcome.flows[0].completion_s.unwrap();
+        assert!((completion / best - 1.0).abs() < 0.005, "{completion} instead of {best}");
+        let carried = |name: &str, direction: &str| {
+            let link = outcome.links.iter().find(|link| link.name == name && link.direction == direction);
+            link.map_or(0, |link| link.delivered_packets)
+        };
+        for direction in ["forward", "reverse"] {
+            let [west, east] = ["west", "east"].map(|name| carried(name, direction) as f64);
+            let share = west / (west + east);
+            assert!((share - share_of_boston).abs() < 0.01, "{share} over Boston, not {share_of_boston}");
+        }
+    }
+}
+
+#[test]
+fn a_computer_on_a_satellite_is_as_far_as_the_sky_says() {
+    let satellite = 2 * 11 + 5;
+    let from_lisbon =
+        mean_round_trip(|orbits| orbits.shortest(&orbits.above(38.7, -9.1), &[(satellite, 0.0)]));
+    for (from, to) in [("lisbon", "computer"), ("computer", "lisbon")] {
+        let outcome = pinged(&[&format!("flow.pings.from={from}"), &format!("flow.pings.to={to}")]);
+        let completion = outcome.flows[0].completion_s.unwrap();
+        assert!((completion / from_lisbon - 1.0).abs() < 0.005, "{completion} instead of {from_lisbon}");
+        assert_eq!(outcome.stranded_packets, 0);
+    }
+    // The path from the office to the computer takes the better gateway, too.
+    let outcome = pinged(&["flow.pings.to=computer"]);
+    assert!(outcome.links.iter().filter(|link| ["west", "east"].contains(&link.name.as_str())).count() > 2);
+}

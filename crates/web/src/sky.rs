@@ -45,11 +45,13 @@ struct Link {
     until_s: f64,
 }
 
-/// A path between two stations, from its change until the next one.
+/// A path between two ends, from its change until the next one.
 #[derive(Serialize)]
 struct Path {
-    /// Numbers of the stations.
-    ends: [usize; 2],
+    /// Names of the ends, `A to B`.
+    name: String,
+    /// Numbers of the stations; none for a satellite.
+    ends: [Option<usize>; 2],
     at_s: f64,
     /// Numbers of the satellites in order; empty without a path.
     satellites: Vec<usize>,
@@ -134,14 +136,13 @@ fn ground_and_links(
 }
 
 fn path(change: &PathChange, stations: &[Station], satellites: &[String]) -> Path {
-    let place = |name: &str| stations.iter().position(|station| station.name == name);
-    let mut ends = stations.iter().filter_map(|from| {
-        let to = change.path.strip_prefix(from.name.as_str())?.strip_prefix(" to ")?;
-        Some([place(&from.name)?, place(to)?])
-    });
+    let name = change.path.clone();
+    let from = stations.iter().position(|station| name.starts_with(&format!("{} to ", station.name)));
+    let to = stations.iter().position(|station| name.ends_with(&format!(" to {}", station.name)));
     let number = |name: &String| satellites.iter().position(|other| other == name);
     Path {
-        ends: ends.next().expect("a path joins two stations of the scenario"),
+        name,
+        ends: [from, to],
         at_s: change.at_s,
         satellites: change.satellites.iter().filter_map(number).collect(),
         handovers: change.handovers,

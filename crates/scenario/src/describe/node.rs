@@ -13,7 +13,7 @@ use crate::model::{NodeGroup, NodeKind};
 use crate::sky::Position;
 use crate::tree::Node;
 use crate::unit::{
-    Bytes, COUNT, FACTOR, FLAG, MEMBERS, OrWord, PART, PROBABILITY, ROOM, TIME, TIME_ABOVE_ZERO, Words,
+    Bytes, COUNT, FACTOR, FLAG, MEMBERS, OrWord, PART, PROBABILITY, ROOM, TEXT, TIME, TIME_ABOVE_ZERO, Words,
 };
 
 impl Named for NodeGroup {
@@ -35,6 +35,7 @@ pub(super) fn node(form: &mut Form<'_>, node: &mut NodeGroup, defaults: Option<&
     form.variant(&mut node.kind, NodeKind::name, each(), |form, kind| match kind {
         NodeKind::Host | NodeKind::Router => {}
         NodeKind::GroundStation(position) => self::position(form, position),
+        NodeKind::Satellite(satellite) => form.required("satellite", satellite, &TEXT),
         NodeKind::Middlebox(config) => middlebox(form, config),
         NodeKind::Proxy(config) => proxy(form, config, defaults),
         NodeKind::BundleRouter(config) => bundle_router(form, config),
@@ -53,6 +54,7 @@ fn each() -> Vec<NodeKind> {
         NodeKind::BundleRouter(RouterConfig::default()),
         NodeKind::RelayEntity(RelayConfig::default()),
         NodeKind::GroundStation(Position::default()),
+        NodeKind::Satellite(String::new()),
     ]
     .into_iter()
     .chain(middleboxes.map(NodeKind::Middlebox))

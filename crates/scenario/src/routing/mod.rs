@@ -20,6 +20,8 @@ pub struct RoutingTable {
     destinations: Vec<NodeId>,
     /// Next hops, indexed by destination.
     trees: Vec<Tree>,
+    /// Number of each destination in the plan of the constellation.
+    planned: Vec<Option<u32>>,
     /// Paths through the constellation.
     sky: Option<Sky>,
     /// True for links in outage.
@@ -49,6 +51,7 @@ impl RoutingTable {
             graph: topology.graph.clone(),
             destinations: Vec::new(),
             trees: Vec::new(),
+            planned: Vec::new(),
             sky: topology.sky.as_ref().map(|plan| Sky::new(plan.clone(), topology)),
             out: vec![false; topology.link_count()],
             changes,
@@ -61,7 +64,12 @@ impl RoutingTable {
         let known = self.destinations.iter().position(|known| *known == node);
         let number = known.unwrap_or_else(|| {
             self.destinations.push(node);
-            self.trees.push(self.graph.tree(node, |link| !self.out[link as usize]));
+            let tree = self.graph.tree(node, |_| true);
+            // Outages on the ground do not change the ends at which packets leave the constellation.
+            self.planned.push(self.sky.as_ref().and_then(|sky| sky.destination(&tree.landings)));
+            let is_new = self.done == 0;
+            let around = || self.graph.tree(node, |link| !self.out[link as usize]);
+            self.trees.push(if is_new { tree } else { around() });
             self.destinations.len() - 1
         });
         number as u32
@@ -110,10 +118,11 @@ impl RoutingTable {
     #[inline]
     pub fn next(&self, destination: u32, node: NodeId) -> NextHop {
         let tree = &self.trees[destination as usize];
-        let next = match (tree.next_hops[node as usize], &self.sky, tree.landing) {
+        let next = match (tree.next_hops[node as usize], &self.sky, self.planned[destination as usize]) {
             _ if self.destinations[destination as usize] == node => return NextHop::Here,
             // The constellation's table covers the satellites.
-            (NOWHERE | THROUGH_SKY, Some(sky), Some(landing)) => sky.next_hop(landing, node),
+            (NOWHERE | THROUGH_SKY, Some(sky), Some(planned)) => sky.next_hop(planned, node),
+            (NOWHERE | THROUGH_SKY, ..) => NOWHERE,
             (next, ..) => next,
         };
         if next == NOWHERE { NextHop::None } else { NextHop::Link(next) }

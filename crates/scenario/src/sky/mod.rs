@@ -10,5 +10,5 @@ mod shared;
 pub use links::LinksFile;
 pub use model::{ConstellationGroup, InFlight, Links, Orbits, Position};
 pub use path::{SkyLinks, SkyPath, sky_as_links, sky_paths};
-pub use plan::{Moment, SkyLink, SkyNode, SkyPlan, Turn};
+pub use plan::{Crossing, Entry, Holder, Landings, Moment, Onward, SkyLink, SkyNode, SkyPlan, Turn, Way};
 pub use shared::shared_plan;

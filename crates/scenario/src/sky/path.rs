@@ -1,4 +1,4 @@
-//! Path between two ground stations as a single link, for worlds without satellites.
+//! Path between two ends of a constellation as a few links, for worlds without satellites.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,8 @@ pub struct SkyPath {
     pub table: PathTable,
 }
 
-/// Returns the paths between pairs of ground stations over the scenario's duration. Stations are given by their numbers in the
-/// scenario.
+/// Returns the paths between pairs of ends over the scenario's duration. Ends are given by their numbers in
+/// [`Graph::sky_ends`](crate::Graph::sky_ends).
 ///
 /// # Errors
 /// If the orbits end before the scenario.
@@ -31,20 +31,17 @@ pub fn sky_paths(
     (group, constellation): (&ConstellationGroup, &Constellation),
     pairs: &[(usize, usize)],
 ) -> Result<Vec<SkyPath>, OrbitError> {
-    let mut sky = group.sky(constellation, &scenario.ground_stations())?;
+    let mut sky = scenario.sky(group, constellation)?;
     let tables = path_tables(&mut sky, pairs, Instant::ZERO + scenario.duration)?;
     Ok(tables.into_iter().map(SkyPath::of).collect())
 }
 
-/// Path between two ground stations as links in series.
+/// Path between two ends as links in series.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SkyLinks {
-    /// Uplink, with delay and outages of the whole path.
-    pub up: LinkConfig,
-    /// All links between satellites as one; `None` for bent pipes.
-    pub between: Option<LinkConfig>,
-    /// Downlink, with the interruptions of all handovers.
-    pub down: LinkConfig,
+    /// Names and configurations of the links: `up` from a ground station, `between` for all links between satellites, `down` to a
+    /// ground station with the interruptions of all handovers. The first one has delay and outages of the whole path.
+    pub links: Vec<(&'static str, LinkConfig)>,
     /// Properties of the links between satellites that `between` does not have.
     pub left_out: Vec<String>,
 }
@@ -52,7 +49,7 @@ pub struct SkyLinks {
 /// Rate of a link that delays no packet: the maximum rate of a scenario.
 const UNLIMITED: Rate = Rate::from_bps(10_000_000_000_000);
 
-/// Returns the path between two ground stations, given by number, as links in series.
+/// Returns the path between two ends, given by number, as links in series.
 ///
 /// All links between satellites have the same rate, so packets queue only at the first one. Their losses are those of all links of
 /// the present path.
@@ -69,20 +66,29 @@ pub fn sky_as_links(
     let mut paths = sky_paths(scenario, (group, &constellation), &[pair])?;
     let SkyPath { delay_one_way, outages, table } = paths.remove(0);
     let [first, last] = handovers(&table);
-    let loss = with_handovers(&group.up.loss, &first);
-    let up = LinkConfig { delay_one_way, outages, loss, ..group.up.clone() };
-    let (outages, loss) =
-        (interruptions(&table, group.interruption), with_handovers(&group.down.loss, &last));
-    let down = LinkConfig { outages, loss, ..group.down.clone() };
-    let mut left_out = Vec::new();
-    let between = group.links.is_some().then(|| {
+    let (mut links, mut left_out) = (Vec::new(), Vec::new());
+    let stations = scenario.ground_stations().len() as u32;
+    if from < stations {
+        let loss = with_handovers(&group.up.loss, &first);
+        links.push(("up", LinkConfig { loss, ..group.up.clone() }));
+    }
+    if group.links.is_some() {
         if has_rates(&constellation, &table) {
             left_out.push(format!("constellation.{}.links.file (the rates of single links)", group.name));
         }
         let key = format!("constellation.{}.between", group.name);
-        as_one(&group.between, &hops(&table), &mut |what| left_out.push(format!("{key}.{what}")))
-    });
-    Ok(SkyLinks { up, between, down, left_out })
+        let mut leave_out = |what: &str| left_out.push(format!("{key}.{what}"));
+        links.push(("between", as_one(&group.between, &hops(&table), &mut leave_out)));
+    }
+    if to < stations {
+        let loss = with_handovers(&group.down.loss, &last);
+        let outages = interruptions(&table, group.interruption);
+        links.push(("down", LinkConfig { outages, loss, ..group.down.clone() }));
+    }
+    if let Some((_, first)) = links.first_mut() {
+        *first = LinkConfig { delay_one_way, outages, ..first.clone() };
+    }
+    Ok(SkyLinks { links, left_out })
 }
 
 /// True if a link of the path has a rate of its own.

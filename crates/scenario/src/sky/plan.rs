@@ -6,14 +6,56 @@ use std::collections::BTreeMap;
 
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{Interpolation, LinkConfig, LossConfig, Outage, OutageEffect, Outages, Schedule};
-use bentpipe_orbit::{Hop, OrbitError, Satellite, Sky, delay_of_km};
+use bentpipe_orbit::{Hop, LIGHT_KM_PER_S, OrbitError, Satellite, Sky, delay_of_km};
 
-use crate::members::NodeId;
+use crate::members::{LinkId, NodeId};
 use crate::model::Scenario;
 use crate::sky::{ConstellationGroup, InFlight};
 
 /// Time for which a satellite that left the path to a station keeps its route. It exceeds the waiting time in any queue.
 const LINGER: Duration = Duration::from_secs(60);
+
+/// Ends of a constellation at which packets leave it, in ascending order. Each has the delay from there to the packets' destination,
+/// minus the least such delay.
+pub type Landings = Vec<(u32, Duration)>;
+
+/// Way of packets through a constellation.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Crossing {
+    /// Node that decides how the packets enter the constellation.
+    pub entry: Entry,
+    /// Ends at which they leave it. The path of least delay determines the end.
+    pub landings: Landings,
+}
+
+impl Crossing {
+    /// Returns the nearest end at which packets enter, and the nearest end at which they leave.
+    pub fn nearest(&self) -> Option<(u32, u32)> {
+        let entry = self.entry.ways.iter().min_by_key(|way| way.delay_one_way)?;
+        let landing = self.landings.iter().min_by_key(|(_, delay)| *delay)?;
+        Some((entry.end, landing.0))
+    }
+}
+
+/// Node that decides how packets enter a constellation.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Entry {
+    /// The node.
+    pub node: NodeId,
+    /// Its ways to ends of the constellation.
+    pub ways: Vec<Way>,
+}
+
+/// Way from a node to an end of a constellation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct Way {
+    /// Number of the end in [`Graph::sky_ends`](crate::Graph::sky_ends).
+    pub end: u32,
+    /// Delay on the ground.
+    pub delay_one_way: Duration,
+    /// First link; `None` if the node is the end.
+    pub link: Option<LinkId>,
+}
 
 /// A satellite or a ground station.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -64,15 +106,33 @@ pub(super) fn with_handovers(loss: &LossConfig, handovers: &[Duration]) -> LossC
     loss
 }
 
+/// Node with a next hop of the plan.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Holder {
+    /// A node on the ground.
+    Ground(NodeId),
+    /// A satellite.
+    Satellite(Satellite),
+}
+
+/// Next hop of the plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Onward {
+    /// Link direction of the constellation: twice the number in [`SkyPlan::links`], plus one from far to near.
+    Sky(u32),
+    /// Link direction on the ground, towards a ground station.
+    Ground(LinkId),
+}
+
 /// Change of a node's next hop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Turn {
-    /// Destination station of the packets.
-    pub landing: u32,
+    /// Destination of the packets, by its number in [`SkyPlan::destinations`].
+    pub destination: u32,
     /// Node whose next hop changes.
-    pub node: SkyNode,
-    /// Link direction: twice the number in [`SkyPlan::links`], plus one from far to near. `None` without a route.
-    pub link: Option<u32>,
+    pub node: Holder,
+    /// Next hop; `None` without a route.
+    pub onward: Option<Onward>,
 }
 
 /// All changes at one time.
@@ -89,26 +149,37 @@ pub struct Moment {
 /// Links and routes through a constellation over a scenario's duration.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SkyPlan {
-    /// All satellites used, in ascending order.
+    /// All satellites used that end no connections, in ascending order.
     pub satellites: Vec<Satellite>,
+    /// Satellites that end connections, with their numbers in [`Graph::sky_ends`](crate::Graph::sky_ends).
+    pub hosts: Vec<(Satellite, u32)>,
+    /// Destinations of packets.
+    pub destinations: Vec<Landings>,
     /// All links used.
     pub links: Vec<SkyLink>,
     /// Changes in order of time, beginning with time zero.
     pub moments: Vec<Moment>,
     /// Treatment of packets on links that are given up.
     pub in_flight: InFlight,
-    /// Pairs of stations that never have a path.
-    pub never: Vec<(u32, u32)>,
+    /// Nodes at which packets enter, with the nearest end at which they leave, that never have a path.
+    pub never: Vec<(NodeId, u32)>,
 }
 
 impl SkyPlan {
-    /// Returns the intervals without a path from one ground station to another, both given by number.
-    pub fn gaps(&self, entry: u32, landing: u32) -> Vec<(Instant, Instant)> {
+    /// Returns the number of a destination; `None` if no packets were planned for it.
+    pub fn destination(&self, landings: &Landings) -> Option<u32> {
+        self.destinations.iter().position(|known| known == landings).map(|number| number as u32)
+    }
+
+    /// Returns the intervals in which packets cannot enter the constellation for their destination.
+    pub fn gaps(&self, crossing: &Crossing) -> Vec<(Instant, Instant)> {
         let (mut gaps, mut since) = (Vec::new(), Some(Instant::ZERO));
+        let destination = self.destination(&crossing.landings);
+        let entry = self.holder(&crossing.entry);
         for moment in &self.moments {
-            let at_entry = |turn: &&Turn| turn.landing == landing && turn.node == SkyNode::Station(entry);
+            let at_entry = |turn: &&Turn| Some(turn.destination) == destination && turn.node == entry;
             for turn in moment.turns.iter().filter(at_entry) {
-                match (turn.link, since) {
+                match (turn.onward, since) {
                     (Some(_), Some(from)) => {
                         gaps.push((from, moment.at));
                         since = None;
@@ -122,60 +193,73 @@ impl SkyPlan {
         gaps
     }
 
-    /// Returns the node in a topology whose satellites begin at `first`.
-    pub fn node(&self, node: SkyNode, stations: &[NodeId], first: NodeId) -> NodeId {
+    /// Returns the node of the plan at which packets enter.
+    fn holder(&self, entry: &Entry) -> Holder {
+        let is_own = |(_, end): &&(Satellite, u32)| entry.ways.iter().any(|way| way.end == *end);
+        let host = self.hosts.iter().find(is_own);
+        host.map_or(Holder::Ground(entry.node), |(satellite, _)| Holder::Satellite(*satellite))
+    }
+
+    /// Returns a node in a topology with these ends of the constellation, and with other satellites from `first` on.
+    pub fn node(&self, node: SkyNode, ends: &[NodeId], first: NodeId) -> NodeId {
         match node {
-            SkyNode::Station(station) => stations[station as usize],
-            SkyNode::Satellite(satellite) => {
-                let place = self.satellites.partition_point(|used| *used < satellite);
-                first + place as NodeId
-            }
+            SkyNode::Station(station) => ends[station as usize],
+            SkyNode::Satellite(satellite) => match self.hosts.iter().find(|(host, _)| *host == satellite) {
+                Some((_, end)) => ends[*end as usize],
+                None => first + self.satellites.partition_point(|used| *used < satellite) as NodeId,
+            },
         }
     }
 
-    /// Computes the plan for packets between stations, given as pairs of (from, to).
+    /// Computes the plan for packets on these ways.
     ///
     /// # Errors
     /// If the orbits end before the scenario.
     pub fn new(
         scenario: &Scenario,
         group: &ConstellationGroup,
-        crossings: &[(u32, u32)],
+        crossings: &[Crossing],
     ) -> Result<Self, OrbitError> {
         let constellation = group.fly(scenario.duration)?;
-        let sky = group.sky(&constellation, &scenario.ground_stations())?;
-        let mut landings: BTreeMap<u32, Landing> = BTreeMap::new();
-        for &(from, to) in crossings {
-            landings.entry(to).or_default().sources.push((from, false));
+        let sky = scenario.sky(group, &constellation)?;
+        let stations = scenario.ground_stations().len() as u32;
+        let hosts = (stations..).zip(scenario.satellite_hosts(&constellation)?);
+        let hosts: Vec<_> = hosts.map(|(end, satellite)| (satellite, end)).collect();
+        let mut planner = Planner { group, sky, hosts, look: 0, links: BTreeMap::new(), drafts: Vec::new() };
+        let mut destinations: BTreeMap<Landings, Destination> = BTreeMap::new();
+        for Crossing { entry, landings } in crossings {
+            let known = destinations.entry(landings.clone());
+            known.or_insert_with(|| planner.destination(landings)).sources.push((entry.clone(), false));
         }
-        let mut planner = Planner { group, sky, look: 0, links: BTreeMap::new(), drafts: Vec::new() };
         let end = Instant::ZERO + scenario.duration;
         loop {
-            planner.look(&mut landings);
+            planner.look(destinations.values_mut());
             if planner.sky.now() >= end {
                 break;
             }
             planner.sky.advance()?;
             planner.look += 1;
         }
-        let never = |(to, landing): (&u32, &Landing)| {
-            let never = landing.sources.iter().filter(|(_, found)| !found);
-            never.map(|(from, _)| (*from, *to)).collect::<Vec<_>>()
-        };
-        let never = landings.iter().flat_map(never).collect();
-        Ok(planner.finish(never))
+        let mut never = Vec::new();
+        for (landings, destination) in &destinations {
+            let nearest = landings.iter().min_by_key(|(_, delay)| *delay).map_or(0, |(end, _)| *end);
+            let lost = destination.sources.iter().filter(|(_, found)| !found);
+            never.extend(lost.map(|(entry, _)| (entry.node, nearest)));
+        }
+        Ok(planner.finish(destinations.into_keys().collect(), never))
     }
 }
 
-/// Routes to a station.
-#[derive(Default)]
-struct Landing {
-    /// Stations that send packets here, each with true if it ever had a path.
-    sources: Vec<(u32, bool)>,
-    /// Satellites that may hold packets for the station, with the last step at which they may.
+/// Routes to a destination.
+struct Destination {
+    /// Number of its end in the sky.
+    end: usize,
+    /// Nodes that send packets here, each with true if it ever had a path.
+    sources: Vec<(Entry, bool)>,
+    /// Satellites that may hold packets for it, with the last step at which they may.
     holders: BTreeMap<Satellite, usize>,
-    /// Next hop of each node towards the station.
-    table: BTreeMap<SkyNode, SkyNode>,
+    /// Next hop of each node.
+    table: BTreeMap<Holder, Next>,
 }
 
 /// A link that is used at some time.
@@ -191,12 +275,22 @@ struct Usage {
     went_down: Vec<usize>,
 }
 
-/// A [`Turn`] with nodes instead of links.
-type Draft = (u32, SkyNode, Option<SkyNode>);
+/// A next hop with nodes instead of a link of the constellation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Next {
+    /// From a node of the constellation to another.
+    Sky([SkyNode; 2]),
+    Ground(LinkId),
+}
+
+/// A [`Turn`] before links have numbers.
+type Draft = (u32, Holder, Option<Next>);
 
 struct Planner<'a> {
     group: &'a ConstellationGroup,
     sky: Sky<'a>,
+    /// Satellites that end connections, with their numbers in the sky.
+    hosts: Vec<(Satellite, u32)>,
     /// Number of the current step.
     look: usize,
     links: BTreeMap<[SkyNode; 2], Usage>,
@@ -210,21 +304,35 @@ fn filed(a: SkyNode, b: SkyNode) -> [SkyNode; 2] {
 }
 
 impl Planner<'_> {
+    /// Makes a destination without sources.
+    fn destination(&mut self, landings: &Landings) -> Destination {
+        let km = |delay: Duration| delay.as_secs_f64() * LIGHT_KM_PER_S;
+        let end = match landings[..] {
+            [(end, _)] => end as usize,
+            _ => {
+                self.sky.add_any_of(landings.iter().map(|(end, delay)| (*end as usize, km(*delay))).collect())
+            }
+        };
+        Destination { end, sources: Vec::new(), holders: BTreeMap::new(), table: BTreeMap::new() }
+    }
+
     /// Records the differences from the previous step.
-    fn look(&mut self, landings: &mut BTreeMap<u32, Landing>) {
+    fn look<'d>(&mut self, destinations: impl Iterator<Item = &'d mut Destination>) {
         let mut turns = Vec::new();
-        for (&to, landing) in landings {
-            let table = self.table(to, landing);
-            for &node in landing.table.keys().filter(|node| !table.contains_key(node)) {
-                turns.push((to, node, None));
+        for (number, destination) in (0..).zip(destinations) {
+            let table = self.table(destination);
+            for &node in destination.table.keys().filter(|node| !table.contains_key(node)) {
+                turns.push((number, node, None));
             }
             for (&node, &next) in &table {
-                self.use_link(filed(node, next));
-                if landing.table.get(&node) != Some(&next) {
-                    turns.push((to, node, Some(next)));
+                if let Next::Sky([from, to]) = next {
+                    self.use_link(filed(from, to));
+                }
+                if destination.table.get(&node) != Some(&next) {
+                    turns.push((number, node, Some(next)));
                 }
             }
-            landing.table = table;
+            destination.table = table;
         }
         let given_up = self.watch_links();
         if !turns.is_empty() || !given_up.is_empty() {
@@ -232,38 +340,58 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the next hops towards a station for all nodes that may have packets for it.
-    fn table(&mut self, to: u32, landing: &mut Landing) -> BTreeMap<SkyNode, SkyNode> {
+    /// Returns the next hops to a destination for all nodes that may have packets for it.
+    fn table(&mut self, destination: &mut Destination) -> BTreeMap<Holder, Next> {
         let mut table = BTreeMap::new();
-        let mut path = Vec::new();
-        for (from, found) in &mut landing.sources {
-            if self.sky.find_path(*from as usize, to as usize, &mut path).is_some() {
-                *found = true;
-                table.insert(SkyNode::Station(*from), SkyNode::Satellite(path[0]));
-                landing.holders.extend(path.iter().map(|satellite| (*satellite, self.look)));
+        for (entry, found) in &mut destination.sources {
+            let Some((way, path)) = self.best(entry, destination.end) else { continue };
+            *found = true;
+            let next = match way.link {
+                Some(link) => Next::Ground(link),
+                None => {
+                    destination.holders.extend(path.iter().map(|satellite| (*satellite, self.look)));
+                    Next::Sky([SkyNode::Station(way.end), SkyNode::Satellite(path[0])])
+                }
+            };
+            if self.hosts.iter().all(|(_, end)| *end != way.end) {
+                table.insert(Holder::Ground(entry.node), next);
             }
         }
         let linger = (LINGER.as_nanos() / self.group.step.as_nanos()) as usize;
-        landing.holders.retain(|_, last| self.look - *last <= linger);
-        let mut holders: Vec<_> =
-            landing.holders.iter().map(|(satellite, last)| (*satellite, *last)).collect();
-        while let Some((satellite, last)) = holders.pop() {
-            let Some(hop) = self.sky.next_hop(satellite, to as usize) else { continue };
+        destination.holders.retain(|_, last| self.look - *last <= linger);
+        let holders = &mut destination.holders;
+        let mut open: Vec<_> = holders.iter().map(|(satellite, last)| (*satellite, *last)).collect();
+        while let Some((satellite, last)) = open.pop() {
+            let Some(hop) = self.sky.next_hop(satellite, destination.end) else { continue };
             let next = match hop {
-                Hop::Ground => SkyNode::Station(to),
+                Hop::Ground(station) => SkyNode::Station(station as u32),
                 Hop::Satellite(next) => {
                     // The next node may receive these packets, so it may hold them until the same step.
-                    let known = landing.holders.insert(next, last).filter(|known| *known >= last);
+                    let known = holders.insert(next, last).filter(|known| *known >= last);
                     match known {
-                        Some(known) => drop(landing.holders.insert(next, known)),
-                        None => holders.push((next, last)),
+                        Some(known) => drop(holders.insert(next, known)),
+                        None => open.push((next, last)),
                     }
                     SkyNode::Satellite(next)
                 }
             };
-            table.insert(SkyNode::Satellite(satellite), next);
+            table.insert(Holder::Satellite(satellite), Next::Sky([SkyNode::Satellite(satellite), next]));
         }
         table
+    }
+
+    /// Returns the way of least delay from a node to a destination, and the satellites of its path.
+    fn best(&mut self, entry: &Entry, to: usize) -> Option<(Way, Vec<Satellite>)> {
+        let mut best: Option<(Duration, Way, Vec<Satellite>)> = None;
+        for way in &entry.ways {
+            let mut path = Vec::new();
+            let Some(distance_km) = self.sky.find_path(way.end as usize, to, &mut path) else { continue };
+            let delay = way.delay_one_way + delay_of_km(distance_km);
+            if best.as_ref().is_none_or(|(least, ..)| delay < *least) {
+                best = Some((delay, *way, path));
+            }
+        }
+        best.map(|(_, way, path)| (way, path))
     }
 
     fn use_link(&mut self, ends: [SkyNode; 2]) {
@@ -312,18 +440,19 @@ impl Planner<'_> {
         given_up
     }
 
-    fn finish(self, never: Vec<(u32, u32)>) -> SkyPlan {
+    fn finish(self, destinations: Vec<Landings>, never: Vec<(NodeId, u32)>) -> SkyPlan {
         let mut links: Vec<_> = self.links.iter().collect();
         links.sort_by_key(|(_, usage)| usage.number);
-        let number = |node: SkyNode, next: SkyNode| {
-            let ends = filed(node, next);
-            2 * self.links[&ends].number + u32::from(ends[0] != node)
+        let onward = |next: Next| match next {
+            Next::Ground(link) => Onward::Ground(link),
+            Next::Sky([from, to]) => {
+                let ends = filed(from, to);
+                Onward::Sky(2 * self.links[&ends].number + u32::from(ends[0] != from))
+            }
         };
         let moments = self.drafts.iter().map(|(at, turns, given_up)| {
-            let turn = |&(landing, node, next): &Draft| {
-                let link = next.map(|next| number(node, next));
-                Turn { landing, node, link }
-            };
+            let turn =
+                |&(destination, node, next): &Draft| Turn { destination, node, onward: next.map(onward) };
             Moment { at: *at, turns: turns.iter().map(turn).collect(), given_up: given_up.clone() }
         });
         let moments = moments.collect();
@@ -333,10 +462,12 @@ impl Planner<'_> {
         };
         let mut satellites: Vec<_> =
             links.iter().flat_map(|(ends, _)| ends.iter().filter_map(satellite)).collect();
+        satellites.retain(|satellite| self.hosts.iter().all(|(host, _)| host != satellite));
         satellites.sort_unstable();
         satellites.dedup();
         let links = links.iter().map(|(ends, usage)| self.link(**ends, usage)).collect();
-        SkyPlan { satellites, links, moments, in_flight: self.group.in_flight, never }
+        let in_flight = self.group.in_flight;
+        SkyPlan { satellites, hosts: self.hosts, destinations, links, moments, in_flight, never }
     }
 
     fn link(&self, ends: [SkyNode; 2], usage: &Usage) -> SkyLink {

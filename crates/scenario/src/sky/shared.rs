@@ -6,7 +6,7 @@ use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{LinkConfig, QueueConfig};
 use bentpipe_orbit::{OrbitError, Station};
 
-use super::{ConstellationGroup, SkyPlan};
+use super::{ConstellationGroup, Crossing, SkyPlan};
 use crate::model::Scenario;
 
 /// Number of latest plans kept: a comparison that varies the constellation has few of them.
@@ -20,25 +20,27 @@ struct Question {
     /// The constellation without its links.
     group: ConstellationGroup,
     stations: Vec<Station>,
+    /// Names of the satellites that end connections.
+    hosts: Vec<String>,
     duration: Duration,
-    crossings: Vec<(u32, u32)>,
+    crossings: Vec<Crossing>,
 }
 
-/// Returns the plan for packets between stations, given as pairs of (from, to). It is reused if an earlier scenario had the
-/// same inputs.
+/// Returns the plan for packets on these ways. It is reused if an earlier scenario had the same inputs.
 ///
 /// # Errors
 /// If the orbits end before the scenario.
 pub fn shared_plan(
     scenario: &Scenario,
     group: &ConstellationGroup,
-    crossings: &[(u32, u32)],
+    crossings: &[Crossing],
 ) -> Result<Arc<SkyPlan>, OrbitError> {
     let nothing = LinkConfig::new(Rate::ZERO, Duration::ZERO, QueueConfig::default());
     let group =
         ConstellationGroup { up: nothing.clone(), down: nothing.clone(), between: nothing, ..group.clone() };
     let (stations, duration) = (scenario.ground_stations(), scenario.duration);
-    let question = Question { group, stations, duration, crossings: crossings.to_vec() };
+    let hosts = scenario.satellite_names().map(|(_, satellite)| satellite.to_owned()).collect();
+    let question = Question { group, stations, hosts, duration, crossings: crossings.to_vec() };
     let plans = || PLANS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, plan)) = plans().iter().find(|(known, _)| *known == question) {
         return Ok(plan.clone());
@@ -54,14 +56,16 @@ pub fn shared_plan(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtin;
+    use crate::{Topology, builtin};
 
     #[test]
     fn a_sky_is_planned_once_for_all_rates_and_anew_for_another_mask() {
         let mut scenario = builtin("leo-iridium").unwrap();
-        let plan = |scenario: &Scenario| {
-            shared_plan(scenario, &scenario.constellations[0], &[(0, 1), (1, 0)]).unwrap()
-        };
+        let original = scenario.clone();
+        let mut topology = Topology::new(&original).unwrap();
+        let crossings = [(0, 1), (1, 0)].map(|(from, to)| topology.crossing(from, to).unwrap());
+        let plan =
+            |scenario: &Scenario| shared_plan(scenario, &scenario.constellations[0], &crossings).unwrap();
         let first = plan(&scenario);
         scenario.seed = 7;
         scenario.constellations[0].up.rate = bentpipe_net::Schedule::Constant(Rate::from_mbps(3));
@@ -69,6 +73,6 @@ mod tests {
         scenario.constellations[0].elevation_mask_deg = 20.0;
         let other = plan(&scenario);
         assert!(!Arc::ptr_eq(&first, &other) && *first != *other);
-        assert_eq!(*other, SkyPlan::new(&scenario, &scenario.constellations[0], &[(0, 1), (1, 0)]).unwrap());
+        assert_eq!(*other, SkyPlan::new(&scenario, &scenario.constellations[0], &crossings).unwrap());
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn recorder(world: &World, scenario: &Scenario, topology: &Topology<'
 fn named(topology: &Topology<'_>, id: LinkId) -> (String, Vec<LinkId>) {
     let edge = topology.link(id);
     let sky = topology.ground_link_count() as LinkId..topology.link_count() as LinkId;
-    let is_station = |node: NodeId| topology.graph.stations.contains(&node);
+    let is_station = |node: NodeId| topology.graph.sky_ends.contains(&node);
     let of = |link: u32| topology.graph.hop(link);
     let name = edge.name.to_string();
     let (middlebox, _) = name.split_once('~').unwrap_or((&name, ""));

@@ -299,8 +299,8 @@ fn hop(
     topology.route(to, from, &mut back);
     let outages = there.iter().flat_map(|link| &topology.link(*link).config.outages.intervals);
     let mut gaps: Vec<_> = outages.filter(|_| is_fixed).map(|outage| (outage.from, outage.to)).collect();
-    if let (Some((entry, landing)), Some(plan)) = (topology.crossing(from, to), topology.sky.clone()) {
-        gaps.extend(plan.gaps(entry, landing));
+    if let (Some(crossing), Some(plan)) = (topology.crossing(from, to), topology.sky.clone()) {
+        gaps.extend(plan.gaps(&crossing));
     }
     let delay = |link: &LinkId| initial(&topology.link(*link).config.delay_one_way);
     let round_trip = Duration::from_nanos(there.iter().chain(&back).map(delay).sum());

@@ -5,8 +5,8 @@ mod globe;
 use std::collections::BTreeMap;
 
 use bentpipe_base::Instant;
-use bentpipe_orbit::{Constellation, PathTable, Satellite, Station};
-use bentpipe_scenario::{ConstellationGroup, Scenario, Topology, TopologyError, sky_paths};
+use bentpipe_orbit::{Constellation, PathTable, Satellite};
+use bentpipe_scenario::{ConstellationGroup, Crossing, Scenario, Topology, TopologyError, sky_paths};
 
 use self::globe::{Globe, Line, Spot};
 use super::figure::{Axis, Choice, Figure, Number, Pick, Position, Scale, Section, Style, Trace};
@@ -28,8 +28,8 @@ const TRACK_STEP_S: f64 = 10.0;
 /// A way through the sky that packets take.
 struct Way {
     name: String,
-    /// The stations at its ends.
-    ends: [Station; 2],
+    /// Names of its ends, with the places of those on the ground.
+    ends: [(String, Option<Spot>); 2],
     table: PathTable,
     spells: Vec<Spell>,
 }
@@ -70,7 +70,7 @@ impl Role {
 
     /// Returns the name of the role on a path, and its colour in the palette.
     fn shown(self, way: &Way) -> (String, usize) {
-        let [from, to] = way.ends.each_ref().map(|station| station.name.as_str());
+        let [from, to] = way.ends.each_ref().map(|(name, _)| name.as_str());
         match self {
             Self::First => (format!("serves {from}"), 0),
             Self::Last => (format!("serves {to}"), 1),
@@ -99,7 +99,7 @@ pub fn section(scenario: &Scenario) -> Result<Option<Section>, TopologyError> {
     let globe = Globe { constellation: &constellation, end: scenario.duration.as_secs_f64() };
     let mut intro: String = ways.iter().map(summary).collect::<Vec<_>>().join(" ");
     if all > ways.len() {
-        intro.push_str(&format!(" The first {} of {all} pairs of ground stations.", ways.len()));
+        intro.push_str(&format!(" The first {} of {all} pairs of ends.", ways.len()));
     }
     let figures = vec![map(&ways, &globe), delay(&ways), satellites(&ways, &constellation)];
     Ok(Some(Section::new("The sky", intro, Choice::one_of(PATH, names), figures)))
@@ -108,7 +108,7 @@ pub fn section(scenario: &Scenario) -> Result<Option<Section>, TopologyError> {
 /// A change of a path through a constellation.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PathChange {
-    /// Ground stations at its ends, `A to B`.
+    /// Ground stations or satellites at its ends, `A to B`.
     pub path: String,
     /// Time of the change in seconds.
     pub at_s: f64,
@@ -152,7 +152,7 @@ fn changes(way: &Way, constellation: &Constellation) -> Vec<PathChange> {
     changes
 }
 
-/// Returns the pairs of ground stations at which data enters and leaves the constellation, by number, each once.
+/// Returns the pairs of ends at which data may enter and leave the constellation, by number, each once.
 fn crossings(scenario: &Scenario) -> Result<Vec<(u32, u32)>, TopologyError> {
     let mut topology = Topology::new(scenario)?;
     let mut pairs: Vec<(u32, u32)> = Vec::new();
@@ -160,10 +160,14 @@ fn crossings(scenario: &Scenario) -> Result<Vec<(u32, u32)>, TopologyError> {
         let user = || format!("flow.{}", flow.name);
         let (from, to) = (topology.group(user, &flow.from)?, topology.group(user, &flow.to)?);
         for index in 0..flow.count {
-            let crossing = topology
-                .crossing(from.start + index % from.len() as u32, to.start + index % to.len() as u32)
-                .filter(|&(from, to)| !pairs.contains(&(from, to)) && !pairs.contains(&(to, from)));
-            pairs.extend(crossing);
+            let ends = (from.start + index % from.len() as u32, to.start + index % to.len() as u32);
+            let Some(Crossing { entry, landings }) = topology.crossing(ends.0, ends.1) else { continue };
+            for (way, landing) in entry.ways.iter().flat_map(|way| landings.iter().map(move |to| (way, to))) {
+                let pair = (way.end, landing.0);
+                if !pairs.contains(&pair) && !pairs.contains(&(pair.1, pair.0)) {
+                    pairs.push(pair);
+                }
+            }
         }
     }
     Ok(pairs)
@@ -174,13 +178,17 @@ fn ways(
     sky: (&ConstellationGroup, &Constellation),
     pairs: &[(u32, u32)],
 ) -> Result<Vec<Way>, bentpipe_orbit::OrbitError> {
-    let stations = scenario.ground_stations();
+    let stations = scenario.ground_stations().into_iter();
+    let stations = stations
+        .map(|station| (station.name, Some((station.place.longitude_deg, station.place.latitude_deg))));
+    let satellites = scenario.satellite_names().map(|(node, _)| (node.to_owned(), None));
+    let ends: Vec<(String, Option<Spot>)> = stations.chain(satellites).collect();
     let numbers: Vec<(usize, usize)> = pairs.iter().map(|&(from, to)| (from as usize, to as usize)).collect();
     let paths = sky_paths(scenario, sky, &numbers)?;
     let way = |(&(from, to), path): (&(usize, usize), bentpipe_scenario::SkyPath)| {
-        let ends = [stations[from].clone(), stations[to].clone()];
+        let ends = [ends[from].clone(), ends[to].clone()];
         let spells = spells(&path.table);
-        Way { name: format!("{} to {}", ends[0].name, ends[1].name), ends, table: path.table, spells }
+        Way { name: format!("{} to {}", ends[0].0, ends[1].0), ends, table: path.table, spells }
     };
     Ok(numbers.iter().zip(paths).map(way).collect())
 }
@@ -287,12 +295,12 @@ fn map(ways: &[Way], globe: &Globe<'_>) -> Figure {
         if way.table.changes.len() > 1 {
             add("path at the end".into(), 4, Style::Dotted, path(way, globe, way.table.changes.last()));
         }
-        let places = way.ends.iter().map(|station| station.place.longitude_deg);
+        let places = || way.ends.iter().filter_map(|(name, spot)| Some((name, (*spot)?)));
         traces.push(Trace {
             name: "ground stations".into(),
-            x: places.map(|longitude| Position::Number(Number(longitude))).collect(),
-            y: way.ends.iter().map(|station| Some(Number(station.place.latitude_deg))).collect(),
-            notes: way.ends.iter().map(|station| station.name.clone()).collect(),
+            x: places().map(|(_, (longitude, _))| Position::Number(Number(longitude))).collect(),
+            y: places().map(|(_, (_, latitude))| Some(Number(latitude))).collect(),
+            notes: places().map(|(name, _)| name.clone()).collect(),
             style: Style::Places,
             colour: 5,
             shown_by: shown_by.clone(),
@@ -301,7 +309,7 @@ fn map(ways: &[Way], globe: &Globe<'_>) -> Figure {
     }
     let spots = ways.iter().flat_map(|way| {
         let used = tracks(way, globe, 0.0).into_iter().flatten();
-        used.chain(way.ends.iter().map(|station| (station.place.longitude_deg, station.place.latitude_deg)))
+        used.chain(way.ends.iter().filter_map(|(_, spot)| *spot))
     });
     let (x, y) = globe::frame(spots);
     let axis = |range| Axis { scale: Scale::Degrees, range: Some(range), close: true, ..Axis::default() };
@@ -330,14 +338,13 @@ fn tracks_of(way: &Way, globe: &Globe<'_>, (spells, around): (&[Spell], f64)) ->
     spells.iter().flat_map(|spell| globe.track(spell.satellite, times(spell), step)).collect()
 }
 
-/// Returns the line from station over satellites to station, at the positions of the path's beginning.
+/// Returns the line from end over satellites to end, at the positions of the path's beginning.
 fn path(way: &Way, globe: &Globe<'_>, change: Option<&(usize, Vec<Satellite>)>) -> Vec<Line> {
     let Some((look, satellites)) = change.filter(|(_, satellites)| !satellites.is_empty()) else {
         return Vec::new();
     };
     let at: Instant = way.table.at(*look);
-    let [from, to] =
-        way.ends.each_ref().map(|station| Some((station.place.longitude_deg, station.place.latitude_deg)));
+    let [from, to] = way.ends.each_ref().map(|(_, spot)| *spot);
     let between = satellites.iter().map(|satellite| globe.under(*satellite, at));
     let spots: Vec<Spot> =
         std::iter::once(from).chain(between).chain(std::iter::once(to)).flatten().collect();
