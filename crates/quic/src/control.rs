@@ -45,6 +45,10 @@ impl Factory {
         lock(&self.newest).clone()
     }
 
+    fn initial_window(&self, datagram_bytes: u16) -> u64 {
+        u64::from(self.settings.initial_window) * u64::from(datagram_bytes)
+    }
+
     fn controller(&self, datagram_bytes: u16) -> Adapter {
         let settings = Settings { datagram_bytes: datagram_bytes.into(), ..self.settings.clone() };
         let control = PacketControl::new(&self.algorithm, &settings).expect("`new` has made one before");
@@ -58,6 +62,7 @@ impl Factory {
             pacing_rate: None,
             in_flight: VecDeque::new(),
             sent: 0,
+            settled: 0,
             newest_acked: None,
             is_established: false,
             now: Instant::ZERO,
@@ -72,6 +77,10 @@ impl ControllerFactory for Factory {
         Box::new(self.controller(current_mtu))
     }
 }
+
+/// Number of packets in which a handshake is over. Until they are settled, the window is at least the initial one: the stack panics
+/// if a smaller window stops its handshake.
+const HANDSHAKE_PACKETS: u64 = 10;
 
 /// A packet that is neither acknowledged nor lost.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +105,8 @@ struct Adapter {
     in_flight: VecDeque<InFlight>,
     /// Number of packets sent.
     sent: u64,
+    /// Number of packets acknowledged or lost.
+    settled: u64,
     /// Departure of the newest packet acknowledged by the ACK in progress.
     newest_acked: Option<time::Instant>,
     is_established: bool,
@@ -111,19 +122,21 @@ impl Adapter {
 
     fn note_limits(&mut self) {
         let control = lock(&self.control);
-        self.window = control.window();
+        let shakes_hands = self.settled < HANDSHAKE_PACKETS;
+        let least = if shakes_hands { self.factory.initial_window(self.datagram_bytes) } else { 0 };
+        self.window = control.window().max(least);
         self.pacing_rate = control.pacing_rate().map(|rate| (rate.bps() / 8).max(1));
     }
 
     /// Settles a packet, and returns its number among all packets. `sent` distinguishes packets of different spaces.
     fn settle(&mut self, stack_number: u64, sent: Option<time::Instant>) -> Option<u64> {
-        let is_it = |packet: &&mut InFlight| {
-            !packet.is_settled
-                && packet.stack_number == stack_number
-                && sent.is_none_or(|sent| packet.sent == sent)
-        };
-        let packet = self.in_flight.iter_mut().find(is_it)?;
+        // Packets are in the order of their departure. Those that departed together are few.
+        let first = sent.map_or(0, |sent| self.in_flight.partition_point(|packet| packet.sent < sent));
+        let departed = |packet: &&mut InFlight| sent.is_none_or(|sent| packet.sent == sent);
+        let mut candidates = self.in_flight.range_mut(first..).take_while(departed);
+        let packet = candidates.find(|packet| !packet.is_settled && packet.stack_number == stack_number)?;
         packet.is_settled = true;
+        self.settled += 1;
         let number = packet.number;
         while self.in_flight.front().is_some_and(|packet| packet.is_settled) {
             self.in_flight.pop_front();
@@ -240,10 +253,63 @@ impl Controller for Adapter {
     }
 
     fn initial_window(&self) -> u64 {
-        u64::from(self.factory.settings.initial_window) * u64::from(self.datagram_bytes)
+        self.factory.initial_window(self.datagram_bytes)
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::to_stack;
+
+    fn adapter(algorithm: &str) -> Adapter {
+        let algorithm = Algorithm::from_name(algorithm).unwrap();
+        Factory::new(algorithm, Settings::default()).unwrap().controller(1200)
+    }
+
+    fn at(ms: u64) -> time::Instant {
+        to_stack(Instant::ZERO + bentpipe_base::Duration::from_millis(ms))
+    }
+
+    /// Hybla's first window is about two segments at an RTT of 40 ms.
+    #[test]
+    fn no_algorithm_stops_the_handshake() {
+        let mut adapter = adapter("hybla");
+        for number in 0..HANDSHAKE_PACKETS {
+            adapter.on_packet_sent(at(0), 1200, number);
+        }
+        let mut acknowledge = |number| {
+            let settled = adapter.settle(number, Some(at(0))).unwrap();
+            lock(&adapter.control).on_acked(settled);
+            adapter.newest_acked = Some(at(0));
+            adapter.on_end_acks(at(40), 12_000, false, None);
+            let window = adapter.window();
+            (window, window > lock(&adapter.control).window())
+        };
+        let first = acknowledge(0);
+        assert_eq!(first, (12_000, true), "the window is the initial one");
+        (1..HANDSHAKE_PACKETS - 1).for_each(|number| drop(acknowledge(number)));
+        let last = acknowledge(HANDSHAKE_PACKETS - 1);
+        assert_eq!(last, (lock(&adapter.control).window(), false));
+    }
+
+    #[test]
+    fn a_packet_is_found_behind_a_hole_and_among_those_of_other_spaces() {
+        let mut adapter = adapter("cubic");
+        for (ms, stack_number) in [(0, 0), (1, 0), (1, 1), (2, 2), (2, 3)] {
+            adapter.on_packet_sent(at(ms), 1200, stack_number);
+        }
+        assert_eq!(adapter.settle(3, Some(at(2))), Some(4));
+        assert_eq!(adapter.settle(0, Some(at(1))), Some(1));
+        assert_eq!(adapter.settle(3, Some(at(2))), None, "it is settled");
+        assert_eq!(adapter.settle(2, Some(at(1))), None, "it departed later");
+        assert_eq!(adapter.settle(1, None), Some(2));
+        assert_eq!(adapter.in_flight.len(), 5, "the first packet is missing");
+        assert_eq!(adapter.settle(0, Some(at(0))), Some(0));
+        assert_eq!(adapter.in_flight.len(), 2);
     }
 }

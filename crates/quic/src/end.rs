@@ -181,7 +181,7 @@ impl End {
         let next = next.map_or(Instant::FAR_FUTURE, from_stack);
         self.progress.srtt = self.smoothed_rtt().or(self.progress.srtt);
         self.progress.timeouts = self.seen.timeouts();
-        self.progress.all_acknowledged = self.streams.are_acknowledged();
+        self.progress.all_acknowledged = self.progress.failed.is_none() && self.streams.are_acknowledged();
         let own = self.algorithm().map_or(Instant::FAR_FUTURE, |algorithm| lock(&algorithm).timeout());
         self.next_timeout = next.min(own).max(now);
     }

@@ -141,6 +141,15 @@ fn a_reply_has_the_size_that_its_request_asks_for() {
 }
 
 #[test]
+fn a_message_that_dies_with_its_connection_is_not_acknowledged() {
+    let mut pair = Pair::new(&config(1, false));
+    pair.ends[0].write(Instant::ZERO, Message { number: 0, stream: 0, bytes: 100_000 });
+    pair.run(at(60_000), at(900));
+    let progress = pair.ends[0].progress();
+    assert_eq!((progress.failed, progress.all_acknowledged), (Some("timed out"), false));
+}
+
+#[test]
 fn requests_fail_with_their_connection_and_the_next_one_opens_another() {
     let mut pair = Pair::new(&config(1, false));
     pair.ends[0].ask(Instant::ZERO, Request { number: 3, bytes: 300, reply: 100_000 });
@@ -165,19 +174,18 @@ fn the_controller_has_the_window_and_the_rate_of_its_algorithm() {
         let mut controller = factory.build(begin, 1_200);
         assert_eq!(controller.window(), 24_000);
         let instant = |time: time::Instant| at(time.duration_since(begin).as_millis() as u64);
-        for number in 0..10 {
+        for number in 0..20 {
             controller.on_packet_sent(begin, 1_200, number);
             model.on_sent(instant(begin), number, 1_200).unwrap();
         }
         let later = begin + time::Duration::from_millis(600);
-        // The stack reports neither the two packets whose keys it discarded nor their loss.
+        // The stack reports neither the twelve packets whose keys it discarded nor their loss.
         controller.on_packet_lost(1_200, 2, later);
         model.on_lost(2);
         controller.on_congestion_event(later, begin, false, false, 1_200, 2);
         model.end_losses(instant(later));
         controller.on_end_acks(later, 7 * 1_200, false, None);
-        model.on_discarded(0);
-        model.on_discarded(1);
+        (0..13).filter(|number| *number != 2).for_each(|number| model.on_discarded(number));
         model.established(instant(later), None);
         model.end_ack(instant(later), Default::default());
         assert_eq!(controller.window(), model.window(), "{name}");

@@ -17,6 +17,7 @@ const FILES: &[(&str, &str)] = &[
     ("medium-access", include_str!("../papers/medium-access.toml")),
     ("earlier", include_str!("../papers/earlier.toml")),
     ("leo", include_str!("../papers/leo.toml")),
+    ("quic", include_str!("../papers/quic.toml")),
     ("mentioned", include_str!("../papers/mentioned.toml")),
     ("zenith", include_str!("../papers/zenith.toml")),
 ];
