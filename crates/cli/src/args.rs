@@ -68,11 +68,11 @@ pub enum Command {
         bentpipe emulate ./path.toml -- COMMAND"
     )]
     Record(RecordArgs),
-    /// Send a file with Bentpipe's TCP in user space
+    /// Send a file with Bentpipe's TCP in user space, or over QUIC
     #[cfg(feature = "transfer")]
     #[command(after_help = transfer_args::HELP)]
     Send(SendArgs),
-    /// Receive a file with Bentpipe's TCP in user space
+    /// Receive a file with Bentpipe's TCP in user space, or over QUIC
     #[cfg(feature = "transfer")]
     #[command(after_help = transfer_args::HELP)]
     Receive(ReceiveArgs),

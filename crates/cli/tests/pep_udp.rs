@@ -89,6 +89,25 @@ fn quic_of_a_class_is_refused_while_the_proxy_runs_and_other_udp_is_counted() {
 }
 
 #[test]
+fn status_and_top_show_the_udp_of_each_class() {
+    let Some(world) = world() else { return };
+    echo(&world, "s", SERVER_V4, 444);
+    let proxy = world.proxy(REFUSE);
+    assert_eq!(ask(&socket(&world, "c", SERVER_V4, 443)), REFUSED);
+    assert_eq!(ask(&socket(&world, "c", SERVER_V4, 444)), ANSWERED);
+    let pep = |args: &[&str]| world.proxy_output(&[&[env!("CARGO_BIN_EXE_bentpipe"), "pep"], args].concat());
+    let status = pep(&["status"]);
+    let line = "UDP of class all: to the satellite 1 packets, 1.23 kB; to the clients 1 packets, 1.23 kB; QUIC refused 1 packets";
+    assert!(status.lines().any(|shown| shown == line), "{status}");
+    let status: serde_json::Value = serde_json::from_str(&pep(&["status", "--json"])).unwrap();
+    assert_eq!(status["udp"][0]["to_clients"]["bytes"], 1228, "{status}");
+    assert_eq!(status["udp"][0]["refused_packets"], 1, "{status}");
+    let top = pep(&["top", "--once", "--every", "1"]);
+    assert!(top.contains("UDP of class") && top.contains("Mbit/s to satellite"), "{top}");
+    proxy.end(Signal::SIGTERM);
+}
+
+#[test]
 fn a_reload_refuses_new_flows_of_quic_and_keeps_open_ones() {
     let Some(world) = world() else { return };
     echo(&world, "s", SERVER_V4, 443);

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::resume::hex;
 
 /// Application protocol (ALPN): one bidirectional stream. The sender opens it with one byte; the bytes that TCP would carry follow.
-const PROTOCOL: &[u8] = b"bentpipe/1";
+pub const PROTOCOL: &[u8] = b"bentpipe/1";
 /// Name in the certificate. No peer checks it.
 pub const NAME: &str = "bentpipe";
 
@@ -55,8 +55,8 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// Makes a certificate with a new key. Returns the server's part of TLS, and the fingerprint.
-pub fn server() -> Result<(QuicServerConfig, Fingerprint), Failure> {
+/// Makes a certificate with a new key. Returns the server's part of TLS for a protocol, and the fingerprint.
+pub fn server(protocol: &[u8]) -> Result<(QuicServerConfig, Fingerprint), Failure> {
     let failed = |error: &dyn fmt::Display| Failure::Work(format!("cannot make a certificate: {error}"));
     let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).map_err(|error| failed(&error))?;
     let certificate = made.cert.der().clone();
@@ -66,7 +66,7 @@ pub fn server() -> Result<(QuicServerConfig, Fingerprint), Failure> {
         .with_protocol_versions(&[&version::TLS13])
         .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![certificate], key));
     let mut config = config.map_err(|error| failed(&error))?;
-    config.alpn_protocols = vec![PROTOCOL.to_vec()];
+    config.alpn_protocols = vec![protocol.to_vec()];
     Ok((config.try_into().expect("ring has the initial cipher suite"), fingerprint))
 }
 
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_fingerprint_is_read_as_it_is_written() {
-        let (_, made) = server().unwrap();
+        let (_, made) = server(PROTOCOL).unwrap();
         let text = made.to_string();
         assert_eq!((text.len(), text.parse()), (64, Ok(made)));
         let pairs: Vec<_> =
@@ -166,6 +166,6 @@ mod tests {
             let why = wrong.parse::<Fingerprint>().unwrap_err();
             assert!(why.contains("64 hexadecimal digits"), "{why}");
         }
-        assert_ne!(server().unwrap().1, made, "each start has its own certificate");
+        assert_ne!(server(PROTOCOL).unwrap().1, made, "each start has its own certificate");
     }
 }

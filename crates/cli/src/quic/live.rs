@@ -174,7 +174,7 @@ impl Live {
             received_bytes,
             duration_s,
             goodput_bps: sent_bytes.max(received_bytes) as f64 * 8.0 / duration_s.max(1e-9),
-            srtt_ms: self.is_established.then(|| stats.rtt.as_secs_f64() * 1e3),
+            srtt_ms: self.is_established.then_some(stats.rtt.as_secs_f64() * 1e3),
             details: Details::Quic {
                 cwnd_bytes: stats.cwnd,
                 sent_packets: stats.sent_packets,

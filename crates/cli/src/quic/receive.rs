@@ -37,7 +37,7 @@ struct Server<'a> {
 pub fn receive(args: &ReceiveArgs) -> Result<(), Failure> {
     let options = Options::of(&args.wire, transfer::End::Receiver)?;
     let output = transfer::open_output(args)?;
-    let (crypto, fingerprint) = certificate::server()?;
+    let (crypto, fingerprint) = certificate::server(certificate::PROTOCOL)?;
     let config = ServerConfig::with_crypto(Arc::new(crypto));
     let interrupt = Interrupt::listen()?;
     let wire = Wire::server(args.port, Arc::new(config.clone()), options.most_payload())
