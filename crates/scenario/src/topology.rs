@@ -285,8 +285,8 @@ impl<'a> Topology<'a> {
         let crossings: Vec<Crossing> = of_flows.union(&behind).cloned().collect();
         let plan = shared_plan(scenario, group, &crossings).map_err(refused)?;
         // A scenario of zero duration has no path at any time; this is not an error. One of several stations may never have a path.
-        let never = plan.never.iter().filter(|crossing| of_flows.contains(crossing));
-        if let Some(crossing) = never.filter(|_| !scenario.duration.is_zero()).next() {
+        let never = plan.never.iter().find(|crossing| of_flows.contains(crossing));
+        if let Some(crossing) = never.filter(|_| !scenario.duration.is_zero()) {
             let to = crossing.nearest().map_or(0, |(_, landing)| landing);
             let from = self.node(crossing.entry.node).name.to_string();
             let to = self.end_name(to).to_string();

@@ -39,8 +39,10 @@ pub struct ConstellationGroup {
     pub between: LinkConfig,
 }
 
-/// Constellations by their orbits, the lines of their links and their end.
-static FLYING: Cache<(Orbits, Option<Arc<[Line]>>, Duration), Constellation> = Cache(Mutex::new(Vec::new()));
+/// Orbits, the lines of explicit links, and the end of a constellation.
+type Flight = (Orbits, Option<Arc<[Line]>>, Duration);
+
+static FLYING: Cache<Flight, Constellation> = Cache(Mutex::new(Vec::new()));
 
 /// Motion of the satellites.
 #[derive(Clone, PartialEq, Debug)]
