@@ -1,6 +1,6 @@
 //! Shortest paths to one end, repaired at each step.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::mesh::{EdgeId, Mesh};
@@ -18,7 +18,8 @@ pub(crate) struct Tree {
     towards: Vec<Towards>,
     /// Satellites in an order in which each follows its next hop.
     outwards: Vec<Satellite>,
-    frontier: BinaryHeap<Reverse<Reached>>,
+    /// Satellites whose links may offer shorter paths, by distance.
+    frontier: BinaryHeap<Reverse<(u64, Satellite)>>,
 }
 
 /// Next hop of a satellite towards the end.
@@ -32,24 +33,9 @@ pub(crate) enum Towards {
     Nowhere,
 }
 
-#[derive(Clone, Copy, PartialEq, Debug)]
-struct Reached {
-    distance_km: f64,
-    satellite: Satellite,
-}
-
-impl Eq for Reached {}
-
-impl PartialOrd for Reached {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Reached {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.distance_km.total_cmp(&other.distance_km).then(self.satellite.cmp(&other.satellite))
-    }
+/// Returns a number that orders distances, which are never negative.
+fn key(distance_km: f64) -> u64 {
+    distance_km.to_bits()
 }
 
 impl Tree {
@@ -75,8 +61,9 @@ impl Tree {
             changed |= self.offer(b, self.distances_km[a as usize] + length_km, link);
             changed |= self.offer(a, self.distances_km[b as usize] + length_km, link);
         }
-        while let Some(Reverse(Reached { distance_km, satellite })) = self.frontier.pop() {
-            if distance_km > self.distances_km[satellite as usize] {
+        while let Some(Reverse((reached, satellite))) = self.frontier.pop() {
+            let distance_km = self.distances_km[satellite as usize];
+            if reached > key(distance_km) {
                 continue;
             }
             for (id, other, length_km) in mesh.around(satellite) {
@@ -85,8 +72,8 @@ impl Tree {
         }
         if changed {
             let distances_km = &self.distances_km;
-            let distance = |satellite: &Satellite| distances_km[*satellite as usize];
-            self.outwards.sort_unstable_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.cmp(b)));
+            self.outwards
+                .sort_unstable_by_key(|satellite| (key(distances_km[*satellite as usize]), *satellite));
         }
     }
 
@@ -120,7 +107,7 @@ impl Tree {
         if shorter {
             self.distances_km[satellite as usize] = distance_km;
             self.towards[satellite as usize] = way;
-            self.frontier.push(Reverse(Reached { distance_km, satellite }));
+            self.frontier.push(Reverse((key(distance_km), satellite)));
         }
         shorter
     }

@@ -242,7 +242,7 @@ const KEYS: &[Meaning] = &[
     // Nodes
     ("node.kind", "Function of the node"),
     (
-        "node.satellite",
+        "node[satellite].satellite",
         "Satellite of the constellation: its name (`plane-number` in a shell), catalogue number, or index from 0",
     ),
     ("latitude", "Latitude, north positive"),

@@ -281,12 +281,15 @@ impl<'a> Topology<'a> {
     fn add_sky(&mut self, scenario: &Scenario, group: &'a ConstellationGroup) -> Result<(), TopologyError> {
         let constellation = &group.name;
         let refused = |error| TopologyError::Orbit { constellation: constellation.clone(), error };
-        let crossings = self.crossings(scenario)?;
+        let (of_flows, behind) = self.crossings(scenario)?;
+        let crossings: Vec<Crossing> = of_flows.union(&behind).cloned().collect();
         let plan = shared_plan(scenario, group, &crossings).map_err(refused)?;
-        // A scenario of zero duration has no path at any time; this is not an error.
-        let never = plan.never.first().filter(|_| !scenario.duration.is_zero());
-        if let Some(&(from, to)) = never {
-            let (from, to) = (self.node(from).name.to_string(), self.end_name(to).to_string());
+        // A scenario of zero duration has no path at any time; this is not an error. One of several stations may never have a path.
+        let never = plan.never.iter().find(|crossing| of_flows.contains(crossing));
+        if let Some(crossing) = never.filter(|_| !scenario.duration.is_zero()) {
+            let to = crossing.nearest().map_or(0, |(_, landing)| landing);
+            let from = self.node(crossing.entry.node).name.to_string();
+            let to = self.end_name(to).to_string();
             return Err(TopologyError::NeverJoined { constellation: constellation.clone(), from, to });
         }
         let satellites = group.fly(scenario.duration).map_err(refused)?;
@@ -317,23 +320,30 @@ impl<'a> Topology<'a> {
         self.node(self.graph.sky_ends[end as usize]).name
     }
 
-    /// Returns the ways of the flows' packets through the constellation, each once.
-    fn crossings(&mut self, scenario: &Scenario) -> Result<Vec<Crossing>, TopologyError> {
-        let mut crossings = BTreeSet::new();
+    /// Returns the ways of the flows' packets through the constellation, and those from nodes behind the first one that decides.
+    fn crossings(
+        &mut self,
+        scenario: &Scenario,
+    ) -> Result<(BTreeSet<Crossing>, BTreeSet<Crossing>), TopologyError> {
+        let (mut of_flows, mut behind) = (BTreeSet::new(), BTreeSet::new());
         for flow in &scenario.flows {
             let user = || format!("flow.{}", flow.name);
             let (from, to) = (self.group(user, &flow.from)?, self.group(user, &flow.to)?);
             for index in 0..flow.count {
                 let from = from.start + index % from.len() as NodeId;
                 let to = to.start + index % to.len() as NodeId;
-                crossings.extend(self.crossings_between(from, to));
-                crossings.extend(self.crossings_between(to, from));
+                for (from, to) in [(from, to), (to, from)] {
+                    let mut crossings = self.crossings_between(from, to).into_iter();
+                    of_flows.extend(crossings.next());
+                    behind.extend(crossings);
+                }
             }
         }
-        Ok(crossings.into_iter().collect())
+        Ok((of_flows, behind))
     }
 
-    /// Returns the ways of packets from one node to another through the constellation, one for each node that decides about them.
+    /// Returns the ways of packets from one node to another through the constellation, one for each node that decides about them. The
+    /// first node on the way comes first.
     fn crossings_between(&mut self, from: NodeId, to: NodeId) -> Vec<Crossing> {
         let tree = self.tree(to);
         let landings = tree.landings.clone();

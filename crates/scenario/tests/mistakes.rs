@@ -180,11 +180,11 @@ fn a_satellite_that_cannot_be_a_host() {
     let accepted = "the name of a satellite that flies, its catalogue number, or its index from 0";
     assert_eq!(
         message("satellite = \"72-0\""),
-        format!("world.toml:27:13: node.computer.satellite: found \"72-0\", accepted: {accepted}")
+        format!("world.toml:25:13: node.computer.satellite: found \"72-0\", accepted: {accepted}")
     );
     assert_eq!(
         message("satellite = \"3-1\"\n[node.other]\nkind = \"satellite\"\nsatellite = \"67\""),
-        "world.toml:30:13: node.other.satellite: found \"67\", accepted: a satellite of which no other node is the host"
+        "world.toml:28:13: node.other.satellite: found \"67\", accepted: a satellite of which no other node is the host"
     );
     let count = message("satellite = \"3-1\"\ncount = 2");
     assert!(

@@ -24,7 +24,7 @@ fn verified(scenario: &Scenario) -> Outcome {
 fn path(scenario: &Scenario) -> PathTable {
     let group = &scenario.constellations[0];
     let constellation = group.fly(scenario.duration).unwrap();
-    sky_paths(scenario, (group, &constellation), &[(0, 1)]).unwrap().remove(0).table
+    sky_paths(scenario, (group, &*constellation), &[(0, 1)]).unwrap().remove(0).table
 }
 
 /// One segment and its ACK, once a second: a round trip takes twice the path and the transmissions.
@@ -175,6 +175,36 @@ fn stations_that_never_meet_are_refused() {
         error,
         "constellation.few: found no path from port to ship at any time, accepted: an elevation-mask, orbits and places that give one"
     );
+}
+
+#[test]
+fn one_of_two_gateways_may_never_have_a_path() {
+    let other = r#"
+        [node.sydney]
+        kind = "ground-station"
+        latitude = "-33.9 deg"
+        longitude = "151.2 deg"
+        gateway = true
+        [link.cable]
+        between = ["office", "sydney"]
+        rate = "1 Gbit/s"
+        delay-one-way = "1 us"
+    "#;
+    let read = |text: String| {
+        let scenario = Draft::parse("bent-pipe.toml", &text).and_then(|draft| draft.scenario());
+        scenario.unwrap_or_else(|error| panic!("{error}"))
+    };
+    let scenario = read(format!("{BENT_PIPE}{other}"));
+    let mut topology = Topology::new(&scenario).unwrap();
+    let node = |name: &str| topology.nodes().position(|node| node.name.to_string() == name).unwrap() as u32;
+    let (office, ship, port) = (node("office"), node("ship"), node("port"));
+    let crossing = topology.crossing(office, ship).unwrap();
+    assert_eq!((crossing.entry.node, crossing.entry.ways.len(), crossing.landings.len()), (office, 2, 1));
+    assert_eq!(topology.crossing(ship, office).unwrap().landings.len(), 2);
+    assert_eq!(topology.crossing(port, ship).unwrap().entry.ways.len(), 1);
+    let neither = read(format!("{BENT_PIPE}{other}").replace("48.4 deg", "-48.4 deg"));
+    let error = Topology::new(&neither).unwrap_err().to_string();
+    assert!(error.starts_with("constellation.few: found no path from office to ship at any time"), "{error}");
 }
 
 /// Bundles wait for the passes of a constellation that is not always there; TCP sends into nothing.

@@ -1,13 +1,14 @@
 //! Description of a constellation by the user.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{LinkConfig, Outage, QueueConfig};
 use bentpipe_orbit::{Constellation, Grid, Handover, OrbitError, Place, Rules, Shell, Sky, Spread, Station};
 
 use crate::series::Recordings;
-use crate::sky::links::{self, LinksFile};
+use crate::sky::links::{self, Line, LinksFile};
+use crate::sky::shared::Cache;
 
 /// Satellites with their links.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,6 +38,11 @@ pub struct ConstellationGroup {
     /// Link between satellites.
     pub between: LinkConfig,
 }
+
+/// Orbits, the lines of explicit links, and the end of a constellation.
+type Flight = (Orbits, Option<Arc<[Line]>>, Duration);
+
+static FLYING: Cache<Flight, Constellation> = Cache(Mutex::new(Vec::new()));
 
 /// Motion of the satellites.
 #[derive(Clone, PartialEq, Debug)]
@@ -108,23 +114,25 @@ impl ConstellationGroup {
         }
     }
 
-    /// Returns the satellites that have positions from time zero to `until`.
+    /// Returns the satellites that have positions from time zero to `until`. A catalogue that was read before is not read again.
     ///
     /// # Errors
     /// If the orbits or the listed links are invalid.
-    pub fn fly(&self, until: Duration) -> Result<Constellation, OrbitError> {
-        let constellation = match &self.orbits {
-            Orbits::Shell(shell) => Constellation::of_shell(shell),
-            Orbits::Geostationary(longitudes) => Constellation::geostationary(longitudes),
-            Orbits::Elements { text, epoch, .. } => Constellation::from_elements(text, *epoch, until),
-        }?;
-        match &self.links {
-            Some(Links::File(file)) => {
-                let links = links::resolve(&file.lines, &constellation)?;
-                Ok(constellation.with_links(links))
-            }
-            Some(Links::Grid(_)) | None => Ok(constellation),
-        }
+    pub fn fly(&self, until: Duration) -> Result<Arc<Constellation>, OrbitError> {
+        let lines = match &self.links {
+            Some(Links::File(file)) => Some(file.lines.clone()),
+            Some(Links::Grid(_)) | None => None,
+        };
+        FLYING.answer((self.orbits.clone(), lines, until), |(orbits, lines, until)| {
+            let constellation = match orbits {
+                Orbits::Shell(shell) => Constellation::of_shell(shell),
+                Orbits::Geostationary(longitudes) => Constellation::geostationary(longitudes),
+                Orbits::Elements { text, epoch, .. } => Constellation::from_elements(text, *epoch, *until),
+            }?;
+            let Some(lines) = lines else { return Ok(constellation) };
+            let links = links::resolve(lines, &constellation)?;
+            Ok(constellation.with_links(links))
+        })
     }
 
     /// Returns the rules for links.

@@ -63,7 +63,7 @@ pub fn sky_as_links(
 ) -> Result<SkyLinks, OrbitError> {
     let constellation = group.fly(scenario.duration)?;
     let pair = (from as usize, to as usize);
-    let mut paths = sky_paths(scenario, (group, &constellation), &[pair])?;
+    let mut paths = sky_paths(scenario, (group, &*constellation), &[pair])?;
     let SkyPath { delay_one_way, outages, table } = paths.remove(0);
     let [first, last] = handovers(&table);
     let (mut links, mut left_out) = (Vec::new(), Vec::new());

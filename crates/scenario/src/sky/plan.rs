@@ -161,8 +161,8 @@ pub struct SkyPlan {
     pub moments: Vec<Moment>,
     /// Treatment of packets on links that are given up.
     pub in_flight: InFlight,
-    /// Nodes at which packets enter, with the nearest end at which they leave, that never have a path.
-    pub never: Vec<(NodeId, u32)>,
+    /// Ways on which packets never have a path.
+    pub never: Vec<Crossing>,
 }
 
 impl SkyPlan {
@@ -242,9 +242,10 @@ impl SkyPlan {
         }
         let mut never = Vec::new();
         for (landings, destination) in &destinations {
-            let nearest = landings.iter().min_by_key(|(_, delay)| *delay).map_or(0, |(end, _)| *end);
             let lost = destination.sources.iter().filter(|(_, found)| !found);
-            never.extend(lost.map(|(entry, _)| (entry.node, nearest)));
+            let crossing =
+                |(entry, _): &(Entry, bool)| Crossing { entry: entry.clone(), landings: landings.clone() };
+            never.extend(lost.map(crossing));
         }
         Ok(planner.finish(destinations.into_keys().collect(), never))
     }
@@ -440,7 +441,7 @@ impl Planner<'_> {
         given_up
     }
 
-    fn finish(self, destinations: Vec<Landings>, never: Vec<(NodeId, u32)>) -> SkyPlan {
+    fn finish(self, destinations: Vec<Landings>, never: Vec<Crossing>) -> SkyPlan {
         let mut links: Vec<_> = self.links.iter().collect();
         links.sort_by_key(|(_, usage)| usage.number);
         let onward = |next: Next| match next {

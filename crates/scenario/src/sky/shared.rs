@@ -1,4 +1,4 @@
-//! Cache of plans. The runs of a comparison have the same constellation, whose motion does not depend on packets.
+//! Cache of constellations and plans. The runs of a comparison have the same constellation, whose motion does not depend on packets.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,10 +9,36 @@ use bentpipe_orbit::{OrbitError, Station};
 use super::{ConstellationGroup, Crossing, SkyPlan};
 use crate::model::Scenario;
 
-/// Number of latest plans kept: a comparison that varies the constellation has few of them.
+/// Number of latest answers kept: a comparison that varies the constellation has few of them.
 const KEPT: usize = 8;
 
-static PLANS: Mutex<Vec<(Question, Arc<SkyPlan>)>> = Mutex::new(Vec::new());
+static PLANS: Cache<Question, SkyPlan> = Cache(Mutex::new(Vec::new()));
+
+/// Latest answers to questions of a kind.
+pub(super) struct Cache<Q, A>(pub Mutex<Vec<(Q, Arc<A>)>>);
+
+impl<Q: PartialEq, A> Cache<Q, A> {
+    /// Returns the answer to a question, made anew if it is not known.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn answer(
+        &self,
+        question: Q,
+        make: impl FnOnce(&Q) -> Result<A, OrbitError>,
+    ) -> Result<Arc<A>, OrbitError> {
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, answer)) = known().iter().find(|(known, _)| *known == question) {
+            return Ok(answer.clone());
+        }
+        // Made without the lock, so that other questions need not wait.
+        let answer = Arc::new(make(&question)?);
+        let mut known = known();
+        known.truncate(KEPT - 1);
+        known.insert(0, (question, answer.clone()));
+        Ok(answer)
+    }
+}
 
 /// All inputs of a plan.
 #[derive(Clone, PartialEq, Debug)]
@@ -41,16 +67,7 @@ pub fn shared_plan(
     let (stations, duration) = (scenario.ground_stations(), scenario.duration);
     let hosts = scenario.satellite_names().map(|(_, satellite)| satellite.to_owned()).collect();
     let question = Question { group, stations, hosts, duration, crossings: crossings.to_vec() };
-    let plans = || PLANS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, plan)) = plans().iter().find(|(known, _)| *known == question) {
-        return Ok(plan.clone());
-    }
-    // Computed without the lock, so that other plans need not wait.
-    let plan = Arc::new(SkyPlan::new(scenario, &question.group, crossings)?);
-    let mut plans = plans();
-    plans.truncate(KEPT - 1);
-    plans.insert(0, (question, plan.clone()));
-    Ok(plan)
+    PLANS.answer(question, |question| SkyPlan::new(scenario, &question.group, crossings))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 mod layout;
 mod words;
 
-use bentpipe_scenario::{LinkGroup, Radio, Scenario, TopologyError};
+use bentpipe_scenario::{LinkGroup, NodeKind, Radio, Scenario, TopologyError};
 use minijinja::context;
 use minijinja::value::Serde;
 use serde::Serialize;
@@ -294,7 +294,7 @@ fn nodes(scenario: &Scenario) -> Result<Vec<Node>, TopologyError> {
             kind: match group.kind.name() {
                 "host" => "host",
                 "router" => "router",
-                "ground-station" => "station",
+                "ground-station" | "satellite" => "station",
                 _ => "helper",
             },
             lines: words::node(scenario, group),
@@ -324,12 +324,14 @@ fn links(scenario: &Scenario) -> Vec<Link> {
         let near = words::link(&group.up, &Radio::default(), moving);
         let far = words::link(&group.down, &Radio::default(), moving);
         let far = if near == far { Vec::new() } else { far };
-        let stations = scenario.nodes.iter().enumerate();
-        let stations = stations.filter(|(_, node)| matches!(node.kind.name(), "ground-station"));
-        for (station, _) in stations {
-            let ends = [station, scenario.nodes.len() + number];
-            let sides = [near.clone(), far.clone()];
-            links.push(Link { ends, group: group.name.clone(), name: "ground".into(), sides });
+        for (node, of) in scenario.nodes.iter().enumerate() {
+            let (name, sides) = match of.kind {
+                NodeKind::GroundStation(_) => ("ground", [near.clone(), far.clone()]),
+                NodeKind::Satellite(_) => ("on board", [Vec::new(), Vec::new()]),
+                _ => continue,
+            };
+            let ends = [node, scenario.nodes.len() + number];
+            links.push(Link { ends, group: group.name.clone(), name: name.into(), sides });
         }
     }
     // A link from a node to itself has no place between two boxes, and carries nothing.

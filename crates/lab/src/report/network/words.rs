@@ -24,6 +24,9 @@ pub fn node(scenario: &Scenario, group: &NodeGroup) -> Vec<String> {
         lines.extend((!way.is_empty()).then(|| "moves".to_owned()));
         lines.extend(gateway.then(|| "gateway: sees all in view".to_owned()));
     }
+    if let NodeKind::Satellite(satellite) = &group.kind {
+        lines.push(satellite.clone());
+    }
     let flows = |verb: &str, at: fn(&bentpipe_scenario::FlowGroup) -> &str| {
         let names = scenario.flows.iter().filter(|flow| at(flow) == group.name);
         let names: Vec<String> = names.map(|flow| counted(&flow.name, flow.count)).collect();

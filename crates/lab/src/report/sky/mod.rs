@@ -94,7 +94,7 @@ pub fn section(scenario: &Scenario) -> Result<Option<Section>, TopologyError> {
     let all = pairs.len();
     pairs.truncate(DRAWN_WAYS);
     let constellation = group.fly(scenario.duration).map_err(refused)?;
-    let ways = ways(scenario, (group, &constellation), &pairs).map_err(refused)?;
+    let ways = ways(scenario, (group, &*constellation), &pairs).map_err(refused)?;
     let names: Vec<String> = ways.iter().map(|way| way.name.clone()).collect();
     let globe = Globe { constellation: &constellation, end: scenario.duration.as_secs_f64() };
     let mut intro: String = ways.iter().map(summary).collect::<Vec<_>>().join(" ");
@@ -128,7 +128,7 @@ pub fn path_changes(scenario: &Scenario) -> Result<Vec<PathChange>, TopologyErro
     let Some(group) = scenario.constellations.first() else { return Ok(Vec::new()) };
     let refused = |error| TopologyError::Orbit { constellation: group.name.clone(), error };
     let constellation = group.fly(scenario.duration).map_err(refused)?;
-    let ways = ways(scenario, (group, &constellation), &crossings(scenario)?).map_err(refused)?;
+    let ways = ways(scenario, (group, &*constellation), &crossings(scenario)?).map_err(refused)?;
     Ok(ways.iter().flat_map(|way| changes(way, &constellation)).collect())
 }
 
@@ -497,7 +497,7 @@ mod tests {
         assert!(changes.windows(2).all(|pair| pair[0].satellites != pair[1].satellites));
         let group = &scenario.constellations[0];
         let constellation = group.fly(scenario.duration).unwrap();
-        let ways = ways(&scenario, (group, &constellation), &crossings(&scenario).unwrap()).unwrap();
+        let ways = ways(&scenario, (group, &*constellation), &crossings(&scenario).unwrap()).unwrap();
         let of_way = changes.iter().rfind(|change| change.path == ways[0].name).unwrap();
         assert_eq!(of_way.handovers, ways[0].table.handovers() as u64);
     }
