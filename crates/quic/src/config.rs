@@ -55,6 +55,16 @@ pub struct Config {
     pub seed: u64,
 }
 
+impl Control {
+    /// Makes the control of another end.
+    pub(crate) fn for_another_end(&self) -> Self {
+        match self {
+            Self::Own(factory) => Self::Own(Box::new(factory.for_another_end())),
+            stack => stack.clone(),
+        }
+    }
+}
+
 impl Config {
     fn controller(&self) -> Arc<dyn ControllerFactory + Send + Sync> {
         match &self.control {
