@@ -58,6 +58,14 @@ pub struct Config {
 }
 
 impl Control {
+    /// Makes the control of another end.
+    pub(crate) fn for_another_end(&self) -> Self {
+        match self {
+            Self::Own(factory) => Self::Own(Box::new(factory.for_another_end())),
+            stack => stack.clone(),
+        }
+    }
+
     /// Returns the factory of the controllers. `initial_window` is that of the stack's own controls, in bytes.
     pub fn controllers(&self, initial_window: u64) -> Arc<dyn ControllerFactory + Send + Sync> {
         match self {

@@ -65,6 +65,7 @@ impl std::fmt::Debug for End {
 impl End {
     /// Makes an end.
     pub fn new(side: Side, config: &Config) -> Self {
+        let config = &Config { control: config.control.for_another_end(), ..config.clone() };
         let seed = Rng::stream(config.seed, if side == Side::Client { "client" } else { "server" }).bits();
         let seen = Arc::new(Seen::default());
         let server = (side == Side::Server).then(|| Arc::new(config.server(seen.clone())));

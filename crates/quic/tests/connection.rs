@@ -195,6 +195,15 @@ fn the_controller_has_the_window_and_the_rate_of_its_algorithm() {
 }
 
 #[test]
+fn each_end_tells_the_state_of_its_own_algorithm() {
+    let factory = Factory::new(Algorithm::from_name("hybla").unwrap(), Settings::default()).unwrap();
+    let mut pair = Pair::new(&Config { control: Control::Own(Box::new(factory)), ..config(1, false) });
+    delivered(&mut pair, 1_000_000).unwrap();
+    let [sender, receiver] = pair.ends.each_mut().map(|end| end.take_window().unwrap().ssthresh);
+    assert_ne!(sender, receiver, "each has measured its own first packets");
+}
+
+#[test]
 fn an_algorithm_that_needs_more_than_packet_numbers_is_refused() {
     let refused = Factory::new(Algorithm::from_name("peach").unwrap(), Settings::default()).unwrap_err();
     assert_eq!(refused.algorithm, "peach");
