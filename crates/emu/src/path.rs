@@ -387,7 +387,7 @@ mod tests {
         assert!(matches!(down[0].config.delay_one_way, Schedule::Table { .. }) && left_out.is_empty());
         let Path { up, left_out, .. } = path("computer", "office");
         let sky = ["link.iridium.up.forward".to_owned(), between("forward")];
-        assert_eq!(names(&up), [&["link.near.forward".to_owned()][..], &sky].concat());
+        assert_eq!(names(&up), [&["link.near.reverse".to_owned()][..], &sky].concat());
         let always = |from, to| {
             format!("constellation.iridium (the choice of ground stations: always {from} and {to})")
         };

@@ -1,5 +1,6 @@
 //! Constellations in a scenario: their description, and the resulting links and routes over time.
 
+mod cache;
 mod left_out;
 pub(crate) mod links;
 mod model;

@@ -7,8 +7,8 @@ use bentpipe_net::{LinkConfig, Outage, QueueConfig};
 use bentpipe_orbit::{Constellation, Grid, Handover, OrbitError, Place, Rules, Shell, Sky, Spread, Station};
 
 use crate::series::Recordings;
+use crate::sky::cache::Cache;
 use crate::sky::links::{self, Line, LinksFile};
-use crate::sky::shared::Cache;
 
 /// Satellites with their links.
 #[derive(Clone, PartialEq, Debug)]

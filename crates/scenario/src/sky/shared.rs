@@ -1,44 +1,16 @@
-//! Cache of constellations and plans. The runs of a comparison have the same constellation, whose motion does not depend on packets.
+//! Plans that several scenarios share. The runs of a comparison have the same constellation, whose motion does not depend on packets.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{LinkConfig, QueueConfig};
 use bentpipe_orbit::{OrbitError, Station};
 
+use super::cache::Cache;
 use super::{ConstellationGroup, Crossing, SkyPlan};
 use crate::model::Scenario;
 
-/// Number of latest answers kept: a comparison that varies the constellation has few of them.
-const KEPT: usize = 8;
-
 static PLANS: Cache<Question, SkyPlan> = Cache(Mutex::new(Vec::new()));
-
-/// Latest answers to questions of a kind.
-pub(super) struct Cache<Q, A>(pub Mutex<Vec<(Q, Arc<A>)>>);
-
-impl<Q: PartialEq, A> Cache<Q, A> {
-    /// Returns the answer to a question, made anew if it is not known.
-    ///
-    /// # Errors
-    /// Those of `make`.
-    pub fn answer(
-        &self,
-        question: Q,
-        make: impl FnOnce(&Q) -> Result<A, OrbitError>,
-    ) -> Result<Arc<A>, OrbitError> {
-        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, answer)) = known().iter().find(|(known, _)| *known == question) {
-            return Ok(answer.clone());
-        }
-        // Made without the lock, so that other questions need not wait.
-        let answer = Arc::new(make(&question)?);
-        let mut known = known();
-        known.truncate(KEPT - 1);
-        known.insert(0, (question, answer.clone()));
-        Ok(answer)
-    }
-}
 
 /// All inputs of a plan.
 #[derive(Clone, PartialEq, Debug)]
