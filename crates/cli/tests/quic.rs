@@ -133,6 +133,8 @@ fn an_interrupted_transfer_leaves_no_file() {
         .stdin(Stdio::piped())
         .spawn()
         .unwrap();
+    // Otherwise `wait` would end the data.
+    let _stdin = sender.stdin.take();
     thread::sleep(Duration::from_millis(500));
     nix::sys::signal::kill(
         nix::unistd::Pid::from_raw(sender.id().try_into().unwrap()),

@@ -22,6 +22,9 @@ const OPENING: [u8; 1] = *b"B";
 /// Reason for a peer that closed the connection before it had all data.
 pub const TOO_SOON: &str = "the peer ended the connection before the transfer was complete";
 
+/// Reason for a peer that does not answer.
+pub const SILENT: &str = "the peer does not answer";
+
 /// TLS alert for a missing common application protocol.
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
@@ -30,7 +33,9 @@ const NO_APPLICATION_PROTOCOL: u8 = 120;
 pub enum End {
     /// The peer closed it regularly.
     Done,
-    /// The peer or the path ended it.
+    /// The peer does not answer.
+    Silent,
+    /// The peer or the stack ended it.
     Failed(String),
     /// The two ends do not fit.
     Unfit(&'static str),
@@ -40,6 +45,8 @@ pub enum End {
 pub struct Live {
     pub connection: Connection,
     pub control: Control,
+    /// Name of the congestion control that runs.
+    cc: &'static str,
     pub begin: Instant,
     /// Address of the peer at the start.
     peer: SocketAddr,
@@ -66,6 +73,9 @@ impl Live {
     /// Makes the connection to `peer`.
     pub fn new(connection: Connection, control: Control, peer: SocketAddr) -> Self {
         Self {
+            cc: control
+                .running(&connection)
+                .expect("a new connection has a path with its congestion control"),
             connection,
             control,
             begin: Instant::now(),
@@ -155,11 +165,6 @@ impl Live {
         if self.is_acknowledged() { self.written } else { self.written.saturating_sub(self.send_window) }
     }
 
-    /// Returns the name of the congestion control that runs.
-    pub fn running(&self) -> &'static str {
-        self.control.running(&self.connection).expect("a connection has a path")
-    }
-
     /// Makes the report.
     pub fn report(&mut self) -> Report {
         let stats = self.connection.path_stats(PathId::ZERO).unwrap_or_default();
@@ -167,7 +172,7 @@ impl Live {
         let (sent_bytes, received_bytes) = (self.acknowledged(), self.read);
         Report {
             peer: self.peer,
-            cc: self.running(),
+            cc: self.cc,
             complete: true,
             error: None,
             sent_bytes,
@@ -287,7 +292,7 @@ impl End {
             ConnectionError::TransportError(error) if error.code == no_protocol => Self::Unfit(
                 "the peer runs another protocol over QUIC, accepted: `bentpipe send --transport quic`",
             ),
-            ConnectionError::TimedOut => Self::Failed("the peer does not answer".to_owned()),
+            ConnectionError::TimedOut => Self::Silent,
             ConnectionError::Reset => Self::Failed("connection reset by the peer".to_owned()),
             other => Self::Failed(other.to_string()),
         }

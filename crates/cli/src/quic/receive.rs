@@ -129,13 +129,18 @@ impl Server<'_> {
         let has_all = live.has_read_all && data.has_written_all();
         match &live.end {
             // This end's stream is empty, and only its end is unconfirmed.
-            Some(_) if has_all && (live.is_acknowledged() || !data.answers()) => Some(live.report()),
+            Some(live::End::Done | live::End::Silent)
+                if has_all && (live.is_acknowledged() || !data.answers()) =>
+            {
+                Some(live.report())
+            }
             // A peer that reads data closes the connection itself, after the last of it.
             None if has_all && live.is_acknowledged() && !data.answers() => Some(live.report()),
             None => None,
             Some(end) => {
                 let why = match end {
                     live::End::Done => live::TOO_SOON,
+                    live::End::Silent => live::SILENT,
                     live::End::Failed(why) => why,
                     live::End::Unfit(why) => why,
                 };

@@ -124,6 +124,10 @@ impl Sending {
         let has_all = live.has_read_all && self.data.has_written_all();
         match &live.end {
             Some(live::End::Unfit(why)) => return Some(Err(Failure::Request((*why).to_owned()))),
+            Some(live::End::Silent) => {
+                let why = self.data.take_refusal().unwrap_or_else(|| live::SILENT.to_owned());
+                return Some(Err(Failure::Work(why)));
+            }
             Some(live::End::Failed(why)) => {
                 let refusal = self.pin.refusal().map(Failure::Request);
                 let why = self.data.take_refusal().unwrap_or_else(|| why.clone());
