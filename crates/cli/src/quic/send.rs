@@ -24,6 +24,9 @@ use crate::transfer_args::SendArgs;
 /// Time for the peer to end its direction after ours, if its data is not wanted.
 const LINGER: Duration = Duration::from_secs(3);
 
+/// Time for the last acknowledgement: QUIC delays it by at most 25 ms. It leaves before the close, because one packet may be lost.
+const ACK_DELAY: Duration = Duration::from_millis(30);
+
 /// A transfer in progress.
 struct Sending {
     wire: Wire,
@@ -147,6 +150,15 @@ impl Sending {
         (has_all || has_lingered).then(|| self.data.verdict().map_or(Ok(()), |why| Err(Failure::Work(why))))
     }
 
+    /// Sends and receives packets for some time, unless the connection ends before.
+    fn turn_for(&mut self, time: Duration) -> Result<(), Failure> {
+        let until = Instant::now() + time;
+        while Instant::now() < until && !self.live().connection.is_drained() {
+            self.wire.turn(until - Instant::now(), Interest::default()).map_err(socket_failed)?;
+        }
+        Ok(())
+    }
+
     /// Ends the connection, and prints the result.
     fn finish(
         mut self,
@@ -161,10 +173,12 @@ impl Sending {
         if let Some(why) = &why {
             report.fail(why);
         }
+        if result.is_ok() {
+            self.turn_for(ACK_DELAY)?;
+        }
         self.live().close(why.as_deref());
-        let until = Instant::now() + FAREWELL;
-        while result.is_ok() && Instant::now() < until && !self.live().connection.is_drained() {
-            self.wire.turn(until - Instant::now(), Interest::default()).map_err(socket_failed)?;
+        if result.is_ok() {
+            self.turn_for(FAREWELL)?;
         }
         self.wire.flush();
         if result.is_ok() {

@@ -26,8 +26,12 @@ pub use feed::{Feed, Input};
 pub use incoming::{Incoming, open_output, verdict};
 pub use outgoing::Outgoing;
 pub use progress::Progress;
-pub use report::{Details, Report};
-pub use stream::{LEAST_UNSENT, MOST_UNSENT, OverTcp, Stream};
+#[cfg(feature = "quic")]
+pub use report::Details;
+pub use report::Report;
+#[cfg(feature = "quic")]
+pub use stream::{LEAST_UNSENT, MOST_UNSENT};
+pub use stream::{OverTcp, Stream};
 
 /// Maximum wait of one turn, the interval of progress updates and checks for Ctrl-C.
 pub const PATIENCE: Duration = Duration::from_millis(100);
