@@ -80,8 +80,8 @@ pub(crate) fn user_of_default(kernel_name: &str) -> Option<String> {
 }
 
 /// Returns the default control of another network namespace.
-fn default_of(namespace: &PathBuf) -> Option<String> {
-    let namespace = File::open(namespace as &Path).ok()?;
+fn default_of(namespace: &Path) -> Option<String> {
+    let namespace = File::open(namespace).ok()?;
     let look = || {
         setns(namespace, CloneFlags::CLONE_NEWNET).ok()?;
         Some(fs::read_to_string(DEFAULT).ok()?.trim().to_owned())
