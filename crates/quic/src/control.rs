@@ -18,7 +18,7 @@ use crate::clock::{from_stack, span};
 pub struct Factory {
     algorithm: Algorithm,
     settings: Settings,
-    /// Controller of the newest path.
+    /// Controller of the newest path on which a packet left; before that, the first controller.
     newest: Arc<Mutex<Option<Shared>>>,
 }
 
@@ -58,7 +58,7 @@ impl Factory {
         let settings = Settings { datagram_bytes: datagram_bytes.into(), ..self.settings.clone() };
         let control = PacketControl::new(&self.algorithm, &settings).expect("`new` has made one before");
         let shared = Arc::new(Mutex::new(control));
-        *lock(&self.newest) = Some(shared.clone());
+        lock(&self.newest).get_or_insert_with(|| shared.clone());
         let mut adapter = Adapter {
             factory: self.clone(),
             control: shared,
@@ -165,6 +165,10 @@ impl Adapter {
 impl Controller for Adapter {
     fn on_packet_sent(&mut self, now: time::Instant, bytes: u16, number: u64) {
         let at = self.at(now);
+        if self.sent == 0 {
+            // Copies that a program asks for to look at them send nothing, and belong to no path.
+            *lock(&self.factory.newest) = Some(self.control.clone());
+        }
         let packet = InFlight { stack_number: number, sent: now, number: self.sent, is_settled: false };
         self.in_flight.push_back(packet);
         let rises = lock(&self.control).on_sent(at, self.sent, bytes.into());
@@ -278,6 +282,19 @@ mod tests {
 
     fn at(ms: u64) -> time::Instant {
         to_stack(Instant::ZERO + bentpipe_base::Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn a_path_begins_with_its_first_packet_and_a_copy_that_sends_none_is_no_path() {
+        let mut first = adapter("hybla");
+        let factory = first.factory.clone();
+        let is_newest = |control: &Shared| Arc::ptr_eq(&factory.newest().unwrap(), control);
+        assert!(is_newest(&first.control));
+        first.on_packet_sent(at(0), 1200, 0);
+        let mut copy = first.factory.controller(1200);
+        assert!(is_newest(&first.control));
+        copy.on_packet_sent(at(1), 1200, 0);
+        assert!(is_newest(&copy.control));
     }
 
     /// Hybla's first window is about two segments at an RTT of 40 ms.
