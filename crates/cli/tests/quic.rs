@@ -188,6 +188,7 @@ fn what_does_not_fit_quic_is_refused_by_name() {
     refused(&with(&["--cc", "quic:cubic", "--set", "cc.beta=0.5"]), &["cc.beta=0.5", "no parameters"]);
     refused(&with(&["--set", "tcp.ecn=true"]), &["tcp.ecn=true", "tcp.receive-window"]);
     refused(&with(&["--set", "tcp.initial-window=2 segments"]), &["2 packets", "at least 10"]);
+    refused(&with(&["--set", "tcp.receive-window=4 MB"]), &["4000000 bytes", "at most 2280000"]);
     refused(&with(&["--mtu", "600"]), &["--mtu 600", "at least 1248"]);
     refused(&with(&["--tun", "tun7"]), &["--tun"]);
     refused(&with(&["--address", "10.105.0.6/30"]), &["--address"]);

@@ -21,6 +21,9 @@ const IPV4_HEADERS: u16 = 28;
 const IPV6_HEADERS: u16 = 48;
 /// Smallest UDP payload of a path, and the size of the first packets (RFC 9000, section 14).
 const LEAST_PAYLOAD: u16 = 1200;
+/// Largest receive window in bytes. The stack ends a connection if more than 2,048 packets wait behind a lost one, and the smallest full
+/// packets have 1,200 bytes.
+const MOST_WINDOW: u64 = 1_900 * LEAST_PAYLOAD as u64;
 /// Settings of TCP that QUIC has, too.
 const KEYS: [&str; 3] = ["tcp.initial-window", "tcp.receive-window", "tcp.careful-resume"];
 /// Interval of packets on a quiet connection. The stack gives up a peer that is silent for 30 s.
@@ -56,6 +59,14 @@ impl Options {
             let found = options.segments();
             let why = format!(
                 "--set tcp.initial-window: found {found} packets over QUIC, accepted: at least {LEAST_QUIC_WINDOW}"
+            );
+            return Err(Failure::Request(why));
+        }
+        let found = options.config.receiver.receive_window.limit();
+        if found > MOST_WINDOW && args.set.iter().any(|setting| setting.starts_with("tcp.receive-window")) {
+            let why = format!(
+                "--set tcp.receive-window: found {found} bytes over QUIC, accepted: at most {MOST_WINDOW}, because the stack \
+                 ends a connection if 2,048 packets wait behind a lost one"
             );
             return Err(Failure::Request(why));
         }
@@ -105,7 +116,7 @@ impl Options {
     /// Returns the configuration of a connection to `peer`.
     pub fn transport(&self, control: &Control, peer: SocketAddr) -> TransportConfig {
         let mut config = TransportConfig::default();
-        let window = varint(self.config.receiver.receive_window.limit());
+        let window = varint(self.config.receiver.receive_window.limit().min(MOST_WINDOW));
         config.receive_window(window).stream_receive_window(window);
         config.max_concurrent_bidi_streams(1_u32.into()).max_concurrent_uni_streams(0_u32.into());
         config.datagram_receive_buffer_size(None);
