@@ -4,7 +4,7 @@ mod common;
 
 use bentpipe_base::{Duration, Rate};
 use bentpipe_net::{Limit, LossModel, QueueConfig, Schedule};
-use bentpipe_scenario::{Draft, Scenario, builtin};
+use bentpipe_scenario::{Draft, Scenario, builtin, list};
 use bentpipe_tcp::{DelayedAck, ReceiveWindow, Recovery};
 use common::set;
 
@@ -25,6 +25,16 @@ fn top_level_keys() {
     let scenario = dumbbell(&["duration=60 s", "seed=7", "title=A test"]);
     assert_eq!(scenario.duration, Duration::from_secs(60));
     assert_eq!((scenario.seed, scenario.title.as_str()), (7, "A test"));
+}
+
+/// A run may end before the first change of a link.
+#[test]
+fn every_built_in_world_may_be_short() {
+    for name in list().into_iter().map(|world| world.name) {
+        let mut draft = Draft::load(&name).unwrap();
+        draft.set("duration=100 ms").unwrap();
+        draft.scenario().unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
 }
 
 #[test]

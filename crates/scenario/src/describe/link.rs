@@ -1,7 +1,7 @@
 use bentpipe_base::{Duration, Instant, Rate};
 use bentpipe_net::{
-    ArqConfig, FecConfig, HandoverLoss, LinkConfig, LossConfig, LossModel, Outage, OutageEffect, Outages,
-    QueueConfig, Reordering,
+    ArqConfig, FecConfig, HandoverLoss, Interpolation, LinkConfig, LossConfig, LossModel, Outage,
+    OutageEffect, Outages, QueueConfig, Reordering, Schedule,
 };
 
 use bentpipe_weather::{Acm, Coding, Weather};
@@ -150,7 +150,9 @@ fn handover_loss_at_jumps(form: &mut Form<'_>, link: &mut LinkConfig) {
     let (Form::Read(reading), Some(handover)) = (form, &mut link.loss.handover) else { return };
     handover.find(&link.delay_one_way);
     let node = ["handover-loss", "delay-one-way"].into_iter().find_map(|key| reading.get(key));
-    if let Some(node) = node.filter(|_| handover.handovers.is_empty()) {
+    // A run may end before the first step.
+    let one_value = matches!(&link.delay_one_way, Schedule::Table { points, interpolation: Interpolation::Step, .. } if points.len() == 1);
+    if let Some(node) = node.filter(|_| handover.handovers.is_empty() && !one_value) {
         reading.report.add(Mistake {
             place: node.place.clone(),
             key: reading.path_of("handover-loss"),
