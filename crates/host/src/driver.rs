@@ -40,6 +40,28 @@ pub struct Interest<'a> {
     pub output: Option<BorrowedFd<'a>>,
 }
 
+impl Interest<'_> {
+    /// Waits at most `at_most` for these files, or for `first`: a device or a socket with packets.
+    ///
+    /// # Errors
+    /// If the kernel cannot wait for a file.
+    pub fn wait(self, first: PollFd<'_>, at_most: time::Duration) -> io::Result<Ready> {
+        let mut polled = vec![first];
+        polled.extend(self.input.map(|input| PollFd::new(input, PollFlags::POLLIN)));
+        polled.extend(self.output.map(|output| PollFd::new(output, PollFlags::POLLOUT)));
+        match ppoll(&mut polled, Some(TimeSpec::from_duration(at_most)), None) {
+            // A signal interrupted the wait; the caller's handler has processed it.
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut files = polled[1..].iter().map(|file| file.any().unwrap_or(true));
+        Ok(Ready {
+            input: self.input.is_some() && files.next().unwrap_or(false),
+            output: self.output.is_some() && files.next().unwrap_or(false),
+        })
+    }
+}
+
 /// Files that are ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ready {
@@ -105,7 +127,8 @@ impl Driver {
         let now = self.now();
         let wait = self.stack.next_timeout().since(now);
         let wait = Duration::from_nanos(wait.as_nanos().min(at_most.as_nanos()));
-        let ready = self.wait(wait, interest)?;
+        let device = PollFd::new(self.device.as_fd(), PollFlags::POLLIN);
+        let ready = interest.wait(device, time::Duration::from_nanos(wait.as_nanos()))?;
         self.take()?;
         Ok(ready)
     }
@@ -145,24 +168,6 @@ impl Driver {
         if self.device.write(&self.write_buffer).is_err() {
             self.refused += 1;
         }
-    }
-
-    /// Waits for the device or the files.
-    fn wait(&self, wait: Duration, interest: Interest<'_>) -> io::Result<Ready> {
-        let mut polled = vec![PollFd::new(self.device.as_fd(), PollFlags::POLLIN)];
-        polled.extend(interest.input.map(|input| PollFd::new(input, PollFlags::POLLIN)));
-        polled.extend(interest.output.map(|output| PollFd::new(output, PollFlags::POLLOUT)));
-        let wait = TimeSpec::from_duration(time::Duration::from_nanos(wait.as_nanos()));
-        match ppoll(&mut polled, Some(wait), None) {
-            // A signal interrupted the wait; the caller's handler has processed it.
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let mut files = polled[1..].iter().map(|file| file.any().unwrap_or(true));
-        Ok(Ready {
-            input: interest.input.is_some() && files.next().unwrap_or(false),
-            output: interest.output.is_some() && files.next().unwrap_or(false),
-        })
     }
 
     fn take_packets(&mut self) -> io::Result<bool> {

@@ -11,8 +11,7 @@ use bentpipe_host::{Interest, Ready};
 use bentpipe_quic::Control;
 use bytes::BytesMut;
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
-use nix::sys::time::TimeSpec;
+use nix::poll::{PollFd, PollFlags};
 use noq_proto::{
     ClientConfig, ConnectError, ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointConfig,
     EndpointEvent, FourTuple, Incoming, ServerConfig, Transmit,
@@ -158,7 +157,7 @@ impl Wire {
                 match sent {
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                     Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.is_refused = true,
-                    // What the kernel does not send is lost, as in the network.
+                    // A datagram that the kernel refuses counts as sent. The stack finds its loss.
                     _ => {}
                 }
                 self.unsent = None;
@@ -196,20 +195,8 @@ impl Wire {
         let next = timers.min().map(|at| at.saturating_duration_since(Instant::now()));
         let mut flags = PollFlags::POLLIN;
         flags.set(PollFlags::POLLOUT, self.unsent.is_some());
-        let mut polled = vec![PollFd::new(self.socket.as_fd(), flags)];
-        polled.extend(interest.input.map(|input| PollFd::new(input, PollFlags::POLLIN)));
-        polled.extend(interest.output.map(|output| PollFd::new(output, PollFlags::POLLOUT)));
-        let wait = TimeSpec::from_duration(next.map_or(at_most, |next| next.min(at_most)));
-        match ppoll(&mut polled, Some(wait), None) {
-            // A signal interrupted the wait; the caller's handler has processed it.
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let mut files = polled[1..].iter().map(|file| file.any().unwrap_or(true));
-        Ok(Ready {
-            input: interest.input.is_some() && files.next().unwrap_or(false),
-            output: interest.output.is_some() && files.next().unwrap_or(false),
-        })
+        let wait = next.map_or(at_most, |next| next.min(at_most));
+        interest.wait(PollFd::new(self.socket.as_fd(), flags), wait)
     }
 
     fn take(&mut self) -> io::Result<()> {
