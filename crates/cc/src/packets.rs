@@ -455,6 +455,11 @@ impl PacketControl {
         self.requirements.scalable
     }
 
+    /// True if pacing is part of the algorithm's law: without its rate, the transport runs a different algorithm.
+    pub fn needs_pacing(&self) -> bool {
+        self.requirements.pacing
+    }
+
     /// Returns the smoothed round-trip time; `None` before the first sample.
     pub fn srtt(&self) -> Option<Duration> {
         Some(self.round_trip.smoothed).filter(|srtt| !srtt.is_zero())

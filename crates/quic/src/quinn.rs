@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time;
 
 use bentpipe_base::Instant;
+use bentpipe_cc::Algorithm;
 use bentpipe_cc::packets::{self, AckInfo, PacketControl, Settings};
-use bentpipe_cc::{Algorithm, Start};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory};
 
@@ -66,16 +66,8 @@ impl Factory {
     /// [`Refused`] if the stack cannot serve the algorithm or the settings.
     pub fn new(algorithm: Algorithm, settings: Settings) -> Result<Self, Refused> {
         let settings = Settings { paced: false, ..settings };
-        PacketControl::new(&algorithm, &settings).map_err(Refused::Packets)?;
-        let start = Start {
-            mss: settings.datagram_bytes,
-            initial_window: settings.initial_window.into(),
-            initial_ssthresh: f64::INFINITY,
-            paced: false,
-            seed: settings.seed,
-            memory: settings.memory.clone(),
-        };
-        if algorithm.build(&start).requirements().pacing {
+        let control = PacketControl::new(&algorithm, &settings).map_err(Refused::Packets)?;
+        if control.needs_pacing() {
             return Err(Refused::Rate { algorithm: algorithm.name() });
         }
         if settings.careful_resume.is_some() {
