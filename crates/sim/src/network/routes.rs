@@ -142,36 +142,16 @@ impl Routes {
 mod tests {
     use super::*;
     use crate::packet::handle::{Label, Marks};
-    use crate::world::samples::{TWO_PROXIES, world_of};
+    use crate::world::World;
+    use crate::world::samples::{TWO_PROXIES, build, world_of};
+    use bentpipe_scenario::Draft;
 
-    /// A way over two satellites, which ends after half a minute.
-    const SKY: &str = r#"
-duration = "60 s"
-[constellation.iridium]
-kind = "walker-star"
-altitude = "780 km"
-inclination = "86.4 deg"
-planes = 6
-satellites-per-plane = 11
-plane-separation = "31.6 deg"
-elevation-mask = "8.2 deg"
-step = "10 s"
-[constellation.iridium.ground]
-rate = "10 Mbit/s"
-[constellation.iridium.between]
-rate = "10 Mbit/s"
-[node.west]
-kind = "ground-station"
-latitude = "37.9 deg"
-longitude = "-122.3 deg"
-[node.east]
-kind = "ground-station"
-latitude = "42.3 deg"
-longitude = "-71.1 deg"
-[flow.bulk]
-from = "west"
-to = "east"
-"#;
+    /// Cities under the satellites of Iridium, with links of 10 Mbit/s to the ground.
+    fn under_satellites() -> World {
+        let mut draft = Draft::load("leo-iridium").expect("it is built in");
+        draft.set("constellation.iridium.ground.rate=10 Mbit/s").expect("it has such a key");
+        build(&draft.scenario().expect("a scenario"))
+    }
 
     #[test]
     fn a_fixed_route_is_its_links_in_order() {
@@ -187,7 +167,7 @@ to = "east"
     /// Between two changes a packet is followed from the ground to the ground, and after a change to where the table now says.
     #[test]
     fn packets_are_followed_over_changing_routes_until_the_next_change() {
-        let world = world_of(SKY);
+        let world = under_satellites();
         let (mut network, flow) = (world.network, &world.applications.flows[0]);
         let way = network.routes.links_from(flow.routes[0], flow.nodes[0]);
         assert!(way.len() >= 2, "{way:?}");
@@ -209,7 +189,7 @@ to = "east"
     /// A packet on a link remains there with its destination, and is handed over when its next link is known.
     #[test]
     fn a_packet_on_a_link_goes_on_over_the_next() {
-        let world = world_of(SKY);
+        let world = under_satellites();
         let (mut network, flow) = (world.network, &world.applications.flows[0]);
         let way = network.routes.links_from(flow.routes[0], flow.nodes[0]);
         let handle = PacketHandle::new((0, flow.routes[0]), 1000, Label::default(), Marks::empty());

@@ -52,7 +52,7 @@ impl Network {
         }
     }
 
-    /// What a middlebox sees of a link at a time.
+    /// Returns rate, delay, queue and outage of a link at a time, for a middlebox in front of it.
     pub fn port(&mut self, link: LinkId, now: Instant) -> Port {
         let state = &mut self.links[link as usize];
         let backlog = state.backlog(now);
@@ -71,8 +71,8 @@ impl Network {
         self.pool.used() - self.media.packets_inside()
     }
 
-    /// Packets meet nothing but links.
-    pub fn is_empty(&self) -> bool {
-        self.middleboxes.nodes.is_empty() && self.routes.table.is_none() && self.media.shared.is_empty()
+    /// True if packets meet no other elements than links.
+    pub fn has_only_links(&self) -> bool {
+        self.middleboxes.nodes.is_empty() && self.media.shared.is_empty()
     }
 }

@@ -57,16 +57,14 @@ impl<M: Monitor> Simulation<M> {
         let World { mut network, mut hosts, applications, .. } = world;
         let flows = &applications.flows;
         // Middleboxes read the queues of links as they are now.
-        let goes_ahead = network.is_empty() && !options.event_by_event;
-        let processes = if goes_ahead {
+        let goes_ahead = network.has_only_links() && !options.event_by_event;
+        let processes = if goes_ahead && network.routes.table.is_none() {
             partition(&mut network.links, &mut network.routes.hops, flows, &hosts.legs)
         } else {
             Processes::default()
         };
-        // Agents send to other nodes, too, and other elements pass packets on by events.
-        let meets_only_links = network.middleboxes.nodes.is_empty() && network.media.shared.is_empty();
-        let has_agents = flows.iter().any(|flow| flow.session.is_some());
-        if !options.event_by_event && meets_only_links && !has_agents {
+        // Agents send to other nodes, too.
+        if goes_ahead && flows.iter().all(|flow| flow.session.is_none()) {
             let of_flows = flows.iter().map(|flow| (flow.routes, flow.nodes));
             network.routes.set_origins(of_flows.chain(hosts.legs.iter().map(|leg| (leg.routes, leg.nodes))));
         }

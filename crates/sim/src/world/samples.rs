@@ -4,15 +4,14 @@ use bentpipe_scenario::{Draft, Scenario, Topology};
 
 use crate::world::World;
 
-/// The world at rest of a scenario in TOML.
-pub(crate) fn world_of(text: &str) -> World {
-    let scenario = scenario_of(text);
-    World::new(&scenario, &mut Topology::new(&scenario).expect("a topology"), 1).expect("a world")
+/// The world at rest of a scenario.
+pub(crate) fn build(scenario: &Scenario) -> World {
+    World::new(scenario, &mut Topology::new(scenario).expect("a topology"), 1).expect("a world")
 }
 
-/// A scenario in TOML.
-pub(crate) fn scenario_of(text: &str) -> Scenario {
-    Draft::parse("test", text).expect("a draft").scenario().expect("a scenario")
+/// The world at rest of a scenario in TOML.
+pub(crate) fn world_of(text: &str) -> World {
+    build(&Draft::parse("test", text).expect("a draft").scenario().expect("a scenario"))
 }
 
 /// A flow of pages passes two proxies, and a file passes none.
