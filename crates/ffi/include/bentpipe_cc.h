@@ -62,7 +62,7 @@ typedef enum {
 typedef struct BentpipeCc BentpipeCc;
 
 /*
- What the connections to one destination remember. Any thread may use it at any time. It lives until it and every handle that was
+ Memory that the connections to one destination share. Any thread may use it at any time. It lives until it and every handle that was
  made with it are freed.
  */
 typedef struct BentpipeCcMemory BentpipeCcMemory;
@@ -92,7 +92,7 @@ typedef struct {
    */
   uint64_t seed;
   /*
-   What the connections to this destination remember; NULL for nothing.
+   Memory that the connections to this destination share; NULL for none.
    */
   const BentpipeCcMemory *memory;
   /*

@@ -1,11 +1,11 @@
-//! What the connections to one destination remember.
+//! Memory that the connections to one destination share.
 
 use bentpipe_base::{Duration, Instant};
 use bentpipe_cc::{Capacity, PathMemory};
 
 use crate::error::{self, BentpipeCcStatus, Failure};
 
-/// What the connections to one destination remember. Any thread may use it at any time. It lives until it and every handle that was
+/// Memory that the connections to one destination share. Any thread may use it at any time. It lives until it and every handle that was
 /// made with it are freed.
 pub struct BentpipeCcMemory {
     pub(crate) paths: PathMemory,

@@ -24,7 +24,7 @@ pub struct BentpipeCcSettings {
     pub ecn: bool,
     /// Seed of the algorithm's random numbers, different for each connection.
     pub seed: u64,
-    /// What the connections to this destination remember; NULL for nothing.
+    /// Memory that the connections to this destination share; NULL for none.
     pub memory: *const BentpipeCcMemory,
     /// Careful Resume (RFC 9959): the nanoseconds after which a saved capacity is deleted. 0 switches it off. It needs a memory, and the
     /// caller must obey bentpipe_cc_departure.

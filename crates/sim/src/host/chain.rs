@@ -10,7 +10,7 @@ use crate::host::proxy::{Leg, Relay};
 use crate::host::state::Hosts;
 use crate::ids::{EndId, FlowId};
 
-/// What a proxy did when it relayed.
+/// Result of a step of a proxy, from one connection to the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Relayed {
     /// Bytes that it took from one connection and gave to the other.

@@ -20,7 +20,7 @@ pub(crate) struct End {
     pub route: u32,
     /// Bytes of headers of its packets.
     pub header_bytes: u32,
-    /// What queues know of the origin of its packets.
+    /// Flow and hosts of its packets, by which queues tell packets apart.
     pub label: Label,
     pub flow: FlowId,
     /// Leg of the end: the first leg of a flow has the number of the flow; the others follow behind all flows.

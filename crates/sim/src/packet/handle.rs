@@ -50,7 +50,7 @@ const LABEL_SHIFT: u32 = 33;
 const LABEL_MASK: u64 = (1 << 24) - 1;
 const MARKS_SHIFT: u32 = 57;
 
-/// What queues know of the origin of a packet.
+/// Flow and hosts of a packet, by which queues tell packets apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Label {
     /// Equal for all packets of one flow and direction, and independent of the rest of the world: 24 bits of it are packed.
